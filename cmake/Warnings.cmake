@@ -1,0 +1,11 @@
+# Warnings of our own code; headers of dependencies are SYSTEM and stay silent.
+add_library(skipless_warnings INTERFACE)
+target_compile_options(skipless_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
+                                                   -Woverloaded-virtual)
+if(SKIPLESS_WERROR)
+  target_compile_options(skipless_warnings INTERFACE -Werror)
+endif()
+if(SKIPLESS_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+endif()

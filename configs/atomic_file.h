@@ -1,0 +1,45 @@
+// Files that are either the old one or the new one, never a part of either.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace skipless {
+
+/// Writes `path + ".tmp"`, and on commit() flushes it to the disk, renames it to `path` and syncs the folder. A file that
+/// was not committed is removed by the destructor, so that what stood at `path` before is still there. Throws RunError with
+/// the path, the number of bytes and the system's reason ("No space left on device"); UserError when the path cannot be
+/// created (a missing or unwritable folder, a folder of that name).
+class AtomicFile {
+ public:
+  explicit AtomicFile(std::filesystem::path path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(const void* data, std::size_t bytes);
+  void write(std::string_view text) { write(text.data(), text.size()); }
+  /// Overwrites bytes already written (a header whose counts are known at the end).
+  void write_at(std::size_t offset, const void* data, std::size_t bytes);
+  std::size_t size() const { return size_; }
+  void commit();
+
+ private:
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;
+  std::string buffer_;
+  std::size_t size_ = 0;
+  int descriptor_ = -1;
+
+  void flush();
+};
+
+/// The whole of a small file at once.
+void write_file(const std::filesystem::path& path, std::string_view text);
+
+/// Creates a folder and its parents. UserError when a file is in the way or the folder cannot be made or written.
+void make_folder(const std::filesystem::path& path);
+
+}  // namespace skipless

@@ -1,0 +1,69 @@
+// YAML file + "key.path=value" overrides -> a checked Config; and back. A top-level Config has
+//   void keys(Schema&);                 its keys (schema.h)
+//   void resolve();                     fills in what was left empty, from the other values
+//   void check(Problems&) const;        contradictions between keys
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "configs/error.h"
+#include "configs/schema.h"
+
+namespace skipless {
+
+namespace detail {
+/// Reads text (named `source` in messages) into whatever `keys` lists. Throws UserError holding EVERY problem: YAML syntax,
+/// unknown, duplicate, empty, mistyped, out-of-range and non-finite keys, each with line, key path, what was allowed and
+/// the nearest known key. `finish` runs only if there was none; the problems that it reports are thrown the same way.
+void read_config(const std::string& text, const std::string& source, const std::vector<std::string>& overrides,
+                 const std::function<void(Schema&)>& keys, const std::function<void(Problems&)>& finish);
+std::string write_config(const std::function<void(Schema&)>& keys);
+std::string describe_config(const std::function<void(Schema&)>& keys);
+}  // namespace detail
+
+/// The text of a config file; UserError when it is missing, a folder, unreadable or larger than 1 MiB.
+std::string read_config_text(const std::filesystem::path& file);
+
+/// Parses `text` (from `source`) with overrides "model.block=sas" applied, resolves and checks it.
+template <class Config>
+Config parse_config(const std::string& text, const std::string& source,
+                    const std::vector<std::string>& overrides = {}) {
+  Config config;
+  detail::read_config(
+      text, source, overrides, [&](Schema& s) { config.keys(s); },
+      [&](Problems& problems) {
+        config.resolve();
+        config.check(problems);
+      });
+  return config;
+}
+
+template <class Config>
+Config read_config_file(const std::filesystem::path& file, const std::vector<std::string>& overrides = {}) {
+  return parse_config<Config>(read_config_text(file), file.string(), overrides);
+}
+
+/// YAML text that parse_config reads back to an equal config (doubles keep every bit).
+template <class Config>
+std::string write_config(Config config) {
+  return detail::write_config([&](Schema& s) { config.keys(s); });
+}
+
+/// One line per key: path, type or allowed values, default, help.
+template <class Config>
+std::string describe_config(Config config = {}) {
+  return detail::describe_config([&](Schema& s) { config.keys(s); });
+}
+
+/// A key whose value, as written in YAML, differs between two written configs; an absent key has the value "(absent)".
+struct ConfigDifference {
+  std::string path;
+  std::string left;
+  std::string right;
+};
+std::vector<ConfigDifference> compare_configs(const std::string& left_yaml, const std::string& right_yaml);
+
+}  // namespace skipless

@@ -1,0 +1,36 @@
+// Post-LN in the authors' norm-first form: each sub-block normalises first, and its skip carries the normalised value.
+#pragma once
+
+#include "models/block.h"
+#include "models/feed_forward.h"
+
+namespace skipless {
+
+/// x0 = n1(x);  u = alpha_sa*x0 + beta_sa*MHA(x0);  u0 = n2(u);  y = alpha_ff*u0 + beta_ff*MLP(u0).  Gains 1, fixed.
+/// The norm of a block's output in the usual form is the next block's n1, or the final norm (PAPER.md, section 1).
+class PostLnBlockImpl : public BlockImpl {
+ public:
+  struct Config : CloneableBlockConfig<Config> {
+    AttentionConfig attention;
+    GainConfig alpha_sa, beta_sa, alpha_ff, beta_ff;
+
+    void keys(Schema& s) override;
+    void resolve(const TransformerConfig& config) override;
+    void check(Problems& problems) const override { attention.check(problems); }
+    bool ties_last_block() const override { return attention.tie_init == TieInit::last_block; }
+    Block build(const TransformerConfig& config, int64_t layer) const override;
+    int64_t n_parameters(const TransformerConfig& config, int64_t layer) const override;
+  };
+
+  PostLnBlockImpl(const Config& config, const TransformerConfig& transformer, int64_t layer);
+  torch::Tensor forward(const torch::Tensor& x, const AttentionMask& mask) override;
+  Attention attention() const override { return attention_; }
+
+ private:
+  Norm norm_1_, norm_2_;
+  Attention attention_{nullptr};
+  FeedForward feed_forward_{nullptr};
+  Gain alpha_sa_{nullptr}, beta_sa_{nullptr}, alpha_ff_{nullptr}, beta_ff_{nullptr};
+};
+
+}  // namespace skipless

@@ -1,0 +1,35 @@
+// Pre-LN (He & Hofmann, Fig. 1 left): the standard block that the others are compared with.
+#pragma once
+
+#include "models/block.h"
+#include "models/feed_forward.h"
+
+namespace skipless {
+
+/// u = alpha_sa*x + beta_sa*MHA(n1(x));  y = alpha_ff*u + beta_ff*MLP(n2(u)).  All gains 1 and fixed by default.
+class PreLnBlockImpl : public BlockImpl {
+ public:
+  struct Config : CloneableBlockConfig<Config> {
+    AttentionConfig attention;
+    GainConfig alpha_sa, beta_sa, alpha_ff, beta_ff;
+
+    void keys(Schema& s) override;
+    void resolve(const TransformerConfig& config) override;
+    void check(Problems& problems) const override { attention.check(problems); }
+    bool ties_last_block() const override { return attention.tie_init == TieInit::last_block; }
+    Block build(const TransformerConfig& config, int64_t layer) const override;
+    int64_t n_parameters(const TransformerConfig& config, int64_t layer) const override;
+  };
+
+  PreLnBlockImpl(const Config& config, const TransformerConfig& transformer, int64_t layer);
+  torch::Tensor forward(const torch::Tensor& x, const AttentionMask& mask) override;
+  Attention attention() const override { return attention_; }
+
+ private:
+  Norm norm_1_, norm_2_;
+  Attention attention_{nullptr};
+  FeedForward feed_forward_{nullptr};
+  Gain alpha_sa_{nullptr}, beta_sa_{nullptr}, alpha_ff_{nullptr}, beta_ff_{nullptr};
+};
+
+}  // namespace skipless

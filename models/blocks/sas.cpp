@@ -1,0 +1,46 @@
+#include "models/blocks/sas.h"
+
+namespace skipless {
+
+void SasBlockImpl::Config::keys(Schema& s) {
+  attention.keys(s);
+  s.section("beta_sa", beta_sa, "gain of the attention branch");
+  s.section("alpha_ff", alpha_ff, "gain of the feed-forward skip");
+  s.section("beta_ff", beta_ff, "gain of the feed-forward branch");
+}
+
+void SasBlockImpl::Config::resolve(const TransformerConfig& config) {
+  attention.shape.resolve_shaped();
+  if (!attention.query_init_std) attention.query_init_std = 0;
+  attention.resolve(config, /*gains_trainable=*/true);
+  beta_sa.resolve(1, true);
+  alpha_ff.resolve(1, true);
+  beta_ff.resolve(skipless_beta_ff(config), true);
+}
+
+Block SasBlockImpl::Config::build(const TransformerConfig& config, int64_t layer) const {
+  return std::make_shared<SasBlockImpl>(*this, config, layer);
+}
+
+int64_t SasBlockImpl::Config::n_parameters(const TransformerConfig& config, int64_t layer) const {
+  return n_first_norm_parameters(config, layer) + attention.n_parameters(config, layer) +
+         n_block_norm_parameters(config) + FeedForwardImpl::n_parameters(config) +
+         n_trained({&beta_sa, &alpha_ff, &beta_ff});
+}
+
+SasBlockImpl::SasBlockImpl(const Config& config, const TransformerConfig& transformer, int64_t layer) {
+  norm_1_ = register_module("norm_1", make_first_norm(transformer, layer));
+  attention_ = register_module("attention", Attention(config.attention, transformer, layer));
+  norm_2_ = register_module("norm_2", make_block_norm(transformer));
+  feed_forward_ = register_module("feed_forward", FeedForward(transformer));
+  beta_sa_ = register_module("beta_sa", Gain(config.beta_sa));
+  alpha_ff_ = register_module("alpha_ff", Gain(config.alpha_ff));
+  beta_ff_ = register_module("beta_ff", Gain(config.beta_ff));
+}
+
+torch::Tensor SasBlockImpl::forward(const torch::Tensor& x, const AttentionMask& mask) {
+  const auto u = beta_sa_->forward(attention_->forward(norm_1_->forward(x), mask));
+  return gained_sum(alpha_ff_, u, beta_ff_, feed_forward_->forward(norm_2_->forward(u)));
+}
+
+}  // namespace skipless

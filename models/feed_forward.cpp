@@ -1,0 +1,35 @@
+#include "models/feed_forward.h"
+
+#include <ATen/ops/linear.h>
+
+namespace skipless {
+
+namespace {
+
+int64_t activated_width(const TransformerConfig& config) {
+  return config.activation == Activation::geglu ? *config.d_ff / 2 : *config.d_ff;
+}
+
+}  // namespace
+
+FeedForwardImpl::FeedForwardImpl(const TransformerConfig& config)
+    : activation_(config.activation), leaky_slope_(config.leaky_slope) {
+  const int64_t d = config.d_model, d_ff = *config.d_ff;
+  w_1_ = register_parameter("w_1", torch::empty({d_ff, d}).normal_(0, config.init_std));
+  w_2_ = register_parameter("w_2", torch::empty({d, activated_width(config)}).normal_(0, config.init_std));
+  if (config.bias.feed_forward) {
+    b_1_ = register_parameter("b_1", torch::zeros({d_ff}));
+    b_2_ = register_parameter("b_2", torch::zeros({d}));
+  }
+}
+
+torch::Tensor FeedForwardImpl::forward(const torch::Tensor& x) {
+  return at::linear(activate(activation_, leaky_slope_, at::linear(x, w_1_, b_1_)), w_2_, b_2_);
+}
+
+int64_t FeedForwardImpl::n_parameters(const TransformerConfig& config) {
+  const int64_t d = config.d_model, d_ff = *config.d_ff;
+  return d_ff * d + d * activated_width(config) + (config.bias.feed_forward ? d_ff + d : 0);
+}
+
+}  // namespace skipless

@@ -1,0 +1,62 @@
+#include "models/gpt.h"
+
+#include <ATen/ops/linear.h>
+#include <fmt/format.h>
+
+#include <limits>
+
+namespace skipless {
+
+GptImpl::GptImpl(const ModelConfig& config) : config_(config) {
+  embedding_ = register_module("embedding", Embedding(config));
+  std::vector<Attention> stack;
+  for (int64_t layer = 0; layer < config.n_layer; ++layer) {
+    blocks_.push_back(register_module(fmt::format("block_{}", layer), config.block_config().build(config, layer)));
+    stack.push_back(blocks_.back()->attention());
+  }
+  if (config.block_config().ties_last_block()) tie_last_block(stack);
+  final_norm_ = register_module("final_norm", make_norm(config.final_norm, config.d_model, config.final_norm_eps));
+  if (!config.tied_head) {
+    head_ =
+        register_parameter("head", torch::empty({config.n_embedding(), config.d_model}).normal_(0, config.init_std));
+  }
+  if (config.n_embedding() > config.vocab_size) {
+    padding_bias_ = register_buffer("padding_bias", torch::zeros({config.n_embedding()}));
+    padding_bias_.slice(0, config.vocab_size).fill_(-std::numeric_limits<float>::infinity());
+  }
+}
+
+std::vector<torch::Tensor> GptImpl::hidden_states(const torch::Tensor& ids, const torch::Tensor& kept) {
+  const AttentionMask mask{.causal = true, .kept = kept};
+  std::vector<torch::Tensor> states{embedding_->forward(ids)};
+  for (const auto& block : blocks_) states.push_back(block->forward(states.back(), mask));
+  states.back() = final_norm_->forward(states.back());
+  return states;
+}
+
+torch::Tensor GptImpl::final_hidden(const torch::Tensor& ids, const torch::Tensor& kept) {
+  const AttentionMask mask{.causal = true, .kept = kept};
+  auto x = embedding_->forward(ids);
+  for (const auto& block : blocks_) x = block->forward(x, mask);
+  return final_norm_->forward(x);
+}
+
+torch::Tensor GptImpl::padded_logits(const torch::Tensor& hidden) {
+  return at::linear(hidden, head_.defined() ? head_ : embedding_->tokens(), padding_bias_);
+}
+
+torch::Tensor GptImpl::logits(const torch::Tensor& hidden) {
+  return padded_logits(hidden).slice(-1, 0, config_.vocab_size);
+}
+
+torch::Tensor GptImpl::forward(const torch::Tensor& ids, const torch::Tensor& kept) {
+  return logits(final_hidden(ids, kept));
+}
+
+TokenLoss GptImpl::next_token_loss(const torch::Tensor& ids, const torch::Tensor& labels, const torch::Tensor& kept) {
+  const auto hidden = final_hidden(ids, kept).slice(1, 0, -1);         // [B, T-1, D]
+  const auto targets = (labels.defined() ? labels : ids).slice(1, 1);  // [B, T-1]
+  return token_loss(padded_logits(hidden).flatten(0, 1), targets.flatten());
+}
+
+}  // namespace skipless

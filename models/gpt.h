@@ -1,0 +1,53 @@
+// GPT: a causal language model over any block variant.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+
+#include <vector>
+
+#include "models/block.h"
+#include "models/embedding.h"
+#include "models/model_config.h"
+#include "models/token_loss.h"
+
+namespace skipless {
+
+/// ids [B, T] -> embedding -> n_layer blocks -> final norm -> logits [B, T, vocab_size] by the (tied) output matrix,
+/// without bias. `kept` [B, T] bool marks real tokens of a right-padded batch; undefined: all.
+///
+/// Rows of the embedding beyond vocab_size (vocab_multiple) get the logit -inf in the loss, hence no gradient, and do
+/// not appear in the logits.
+class GptImpl : public torch::nn::Module {
+ public:
+  explicit GptImpl(const ModelConfig& config);
+
+  torch::Tensor forward(const torch::Tensor& ids, const torch::Tensor& kept = {});
+
+  /// Sum of the cross-entropy of token t+1 given tokens 0..t, over targets that are not kIgnoredTarget, and their
+  /// number. `labels` [B, T] default to the ids themselves. The head runs on the first T-1 positions only.
+  TokenLoss next_token_loss(const torch::Tensor& ids, const torch::Tensor& labels = {}, const torch::Tensor& kept = {});
+
+  /// [B, T, D] each: the input of every block, then the output of the final norm: n_layer + 1 tensors.
+  std::vector<torch::Tensor> hidden_states(const torch::Tensor& ids, const torch::Tensor& kept = {});
+  /// Logits [B, T, vocab_size] of the last of them.
+  torch::Tensor logits(const torch::Tensor& hidden);
+
+  const ModelConfig& config() const { return config_; }
+  const std::vector<Block>& blocks() const { return blocks_; }
+
+ private:
+  /// Logits over all embedding rows, those beyond vocab_size at -inf.
+  torch::Tensor padded_logits(const torch::Tensor& hidden);
+  torch::Tensor final_hidden(const torch::Tensor& ids, const torch::Tensor& kept);
+
+  ModelConfig config_;
+  Embedding embedding_{nullptr};
+  std::vector<Block> blocks_;
+  Norm final_norm_;
+  torch::Tensor head_;          // [n_embedding, D]; only when the head is not tied
+  torch::Tensor padding_bias_;  // [n_embedding]: 0, and -inf beyond vocab_size; only when there are such rows
+};
+TORCH_MODULE(Gpt);
+
+}  // namespace skipless

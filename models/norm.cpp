@@ -1,0 +1,45 @@
+#include "models/norm.h"
+
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/linalg_vector_norm.h>
+
+#include <array>
+#include <cmath>
+
+namespace skipless {
+
+std::span<const EnumName<NormKind>> enum_names(NormKind) {
+  static constexpr std::array<EnumName<NormKind>, 3> kNames{
+      {{NormKind::rms_norm, "rms_norm"}, {NormKind::layer_norm, "layer_norm"}, {NormKind::none, "none"}}};
+  return kNames;
+}
+
+RmsNormImpl::RmsNormImpl(int64_t d, double eps) : scale_(register_parameter("scale", torch::ones({d}))), eps_(eps) {}
+
+torch::Tensor RmsNormImpl::forward(const torch::Tensor& x) {
+  const auto norm = at::linalg_vector_norm(x, 2, at::IntArrayRef{-1}, /*keepdim=*/true);
+  return scale_ * (x / (norm / std::sqrt(static_cast<double>(x.size(-1))) + eps_));
+}
+
+LayerNormImpl::LayerNormImpl(int64_t d, double eps)
+    : weight_(register_parameter("weight", torch::ones({d}))),
+      bias_(register_parameter("bias", torch::zeros({d}))),
+      eps_(eps) {}
+
+torch::Tensor LayerNormImpl::forward(const torch::Tensor& x) {
+  return at::layer_norm(x, {x.size(-1)}, weight_, bias_, eps_);
+}
+
+Norm make_norm(NormKind kind, int64_t d, double eps) {
+  switch (kind) {
+    case NormKind::rms_norm:
+      return std::make_shared<RmsNormImpl>(d, eps);
+    case NormKind::layer_norm:
+      return std::make_shared<LayerNormImpl>(d, eps);
+    case NormKind::none:
+      return std::make_shared<NoNormImpl>();
+  }
+  TORCH_CHECK(false, "a norm kind outside the enum");
+}
+
+}  // namespace skipless

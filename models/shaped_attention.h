@@ -1,0 +1,59 @@
+// Shaped attention (PAPER.md, section 1; the paper's Eq. 5): out_h = (alpha_h*I + beta_h*A_h - gamma_h*C) V_h.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+
+#include "configs/schema.h"
+#include "models/gain.h"
+
+namespace skipless {
+
+/// The three gains of the attention matrix. {0, 1, 0} fixed is ordinary softmax attention.
+struct ShapedAttentionConfig {
+  HeadGainConfig alpha;  // on the identity I
+  HeadGainConfig beta;   // on A = softmax(Q K^T / sqrt(dh) + mask)
+  HeadGainConfig gamma;  // on C, the value of A at zero query-key product
+
+  void keys(Schema& s);
+  void resolve_ordinary();  // {0, 1, 0} fixed
+  void resolve_shaped();    // {1, 1, 1} trainable
+  int64_t n_parameters(int64_t n_head) const;
+};
+
+/// Which key each query may see.
+struct AttentionMask {
+  bool causal = true;
+  /// [B, T] bool, true where a token is kept; undefined: every token. In a causal model it leaves C unchanged, as in
+  /// the authors' code: real tokens never see the padding on their right, so only padded rows feel the difference.
+  torch::Tensor kept;
+};
+
+/// Q, K, V [B, H, T, dh] -> [B, H, T, dh].
+///
+/// Ordinary path: alpha*V + beta*SDPA(Q, K, V) - gamma*mean_C(V), where mean_C is the running mean over positions, so
+/// that no T x T matrix of our own stands in memory. The logit soft-cap c*tanh(S/c) changes S inside the softmax, which
+/// LibTorch's fused attention cannot do: with it the plain formula below runs, whose memory grows with T^2.
+class ShapedAttentionImpl : public torch::nn::Module {
+ public:
+  ShapedAttentionImpl(const ShapedAttentionConfig& config, int64_t n_head, double soft_cap);
+
+  torch::Tensor forward(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
+                        const AttentionMask& mask);
+  /// The formula as it is written, with P = alpha*I + (beta*A - gamma*C) in memory: the reference of the path above.
+  /// The difference is taken first because beta*A - gamma*C is exactly 0 at the start, while (1 + 1/11) - 1/11 is
+  /// not 1.
+  torch::Tensor plain(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
+                      const AttentionMask& mask);
+  /// P itself, [B, H, T, T].
+  torch::Tensor matrix(const torch::Tensor& q, const torch::Tensor& k, const AttentionMask& mask);
+
+ private:
+  Gain alpha_{nullptr};
+  Gain beta_{nullptr};
+  Gain gamma_{nullptr};
+  double soft_cap_;
+};
+TORCH_MODULE(ShapedAttention);
+
+}  // namespace skipless
