@@ -1,5 +1,6 @@
 #include "models/activation.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/relu.h>

@@ -19,13 +19,13 @@ enum class TieInit { none, all_blocks, last_block };
 std::span<const EnumName<TieInit>> enum_names(TieInit);
 
 struct AttentionConfig {
-  ShapedAttentionConfig shape;
-  ProjectionConfig value;
+  ShapedAttentionConfig shape{};
+  ProjectionConfig value{};
   ProjectionConfig first_layer_value{.kind = ProjectionKind::same};
-  ProjectionConfig projection;
+  ProjectionConfig projection{};
   ProjectionConfig last_layer_projection{.kind = ProjectionKind::same};
   TieInit tie_init = TieInit::none;
-  std::optional<double> query_init_std;  // default: init_std
+  std::optional<double> query_init_std{};  // default: init_std
 
   void keys(Schema& s);
   /// `gains_trainable`: default of the gains of gained projections. The shape's gains are resolved by the block.

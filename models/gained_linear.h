@@ -24,8 +24,8 @@ struct ProjectionConfig {
   ProjectionKind kind = ProjectionKind::plain;
   /// Start of a plain matrix (normal: std `init_std`), or the fixed W_init of a gained one (normal: N(0, 1/d)).
   WeightInit init = WeightInit::normal;
-  GainConfig alpha;  // on W_init; default 1
-  GainConfig beta;   // on W, which starts at 0; default 1
+  GainConfig alpha{};  // on W_init; default 1
+  GainConfig beta{};   // on W, which starts at 0; default 1
 
   void keys(Schema& s);
   void resolve(bool gains_trainable);
