@@ -1,0 +1,138 @@
+#include "data/bpe_encoder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "configs/error.h"
+#include "data/utf8.h"
+
+namespace skipless {
+namespace {
+
+// Up to here, searching all pairs for the earliest merge is faster than keeping them in a heap.
+constexpr std::size_t kShortWord = 64;
+constexpr std::size_t kBlock = 1 << 16;
+
+void require_utf8(std::string_view text) {
+  const auto invalid = find_invalid_utf8(text);
+  if (!invalid) return;
+  throw UserError(
+      fmt::format("not valid UTF-8: byte 0x{:02X} at offset {}", static_cast<std::uint8_t>(text[*invalid]), *invalid));
+}
+
+}  // namespace
+
+BpeEncoder::BpeEncoder(const BpeTokenizer& tokenizer) : tokenizer_(tokenizer), pieces_(tokenizer.pretokenizer_) {}
+
+void BpeEncoder::encode(std::string_view text, std::vector<std::int32_t>& ids) {
+  require_utf8(text);
+  pieces_.start(text);
+  std::string_view piece;
+  while (pieces_.next(piece)) encode_piece(piece, static_cast<std::size_t>(piece.data() - text.data()), ids);
+}
+
+void BpeEncoder::encode(std::string_view text, const Blocks& blocks) {
+  require_utf8(text);
+  pieces_.start(text);
+  std::string_view piece;
+  std::vector<std::int32_t> ids;
+  while (pieces_.next(piece)) {
+    encode_piece(piece, static_cast<std::size_t>(piece.data() - text.data()), ids);
+    if (ids.size() >= kBlock) {
+      blocks(ids);
+      ids.clear();
+    }
+  }
+  if (!ids.empty()) blocks(ids);
+}
+
+void BpeEncoder::encode_piece(std::string_view piece, std::size_t offset, std::vector<std::int32_t>& ids) {
+  if (cache_.append(piece, ids)) return;
+  symbols_.clear();
+  for (std::size_t i = 0; i < piece.size(); ++i) {
+    const auto byte = static_cast<std::uint8_t>(piece[i]);
+    const std::int32_t id = tokenizer_.byte_ids_[byte];
+    if (id < 0) {
+      throw UserError(fmt::format("'{}' has no token for the byte 0x{:02X}, which stands at offset {} of the text",
+                                  tokenizer_.source_, byte, offset + i));
+    }
+    symbols_.push_back(id);
+  }
+  if (symbols_.size() <= kShortWord) {
+    merge_short(symbols_);
+  } else {
+    merge_long(symbols_);
+  }
+  cache_.insert(piece, symbols_);
+  ids.insert(ids.end(), symbols_.begin(), symbols_.end());
+}
+
+/// Merges the pair that stands earliest in the list of merges, the leftmost of several, until no pair merges.
+void BpeEncoder::merge_short(std::vector<std::int32_t>& symbols) {
+  const MergeTable& table = tokenizer_.merges_;
+  merges_.clear();  // merges_[i]: of symbols i and i + 1
+  for (std::size_t i = 0; i + 1 < symbols.size(); ++i) merges_.push_back(table.find(symbols[i], symbols[i + 1]));
+  while (!merges_.empty()) {
+    const auto best =
+        std::min_element(merges_.begin(), merges_.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
+    if (best->rank == MergeTable::kNone) break;
+    const auto i = static_cast<std::size_t>(best - merges_.begin());
+    symbols[i] = best->token;
+    symbols.erase(symbols.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    merges_.erase(best);
+    if (i < merges_.size()) merges_[i] = table.find(symbols[i], symbols[i + 1]);
+    if (i > 0) merges_[i - 1] = table.find(symbols[i - 1], symbols[i]);
+  }
+}
+
+/// The same merges with a heap of pairs and a linked list of symbols: n log n instead of n squared.
+void BpeEncoder::merge_long(std::vector<std::int32_t>& symbols) {
+  const MergeTable& table = tokenizer_.merges_;
+  constexpr std::int32_t kGone = -1;
+  const std::size_t count = symbols.size();
+  const std::size_t end = count;
+  std::vector<std::size_t> previous(count);
+  std::vector<std::size_t> next(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    previous[i] = i - 1;  // wraps for the first one, which is then not below `end`
+    next[i] = i + 1;
+  }
+
+  using Candidate = std::pair<std::int32_t, std::size_t>;  // rank, place of the left symbol: smallest first
+  std::vector<Candidate> heap;
+  heap.reserve(count);
+  for (std::size_t i = 0; i + 1 < count; ++i) {
+    const auto merge = table.find(symbols[i], symbols[i + 1]);
+    if (merge.rank != MergeTable::kNone) heap.emplace_back(merge.rank, i);
+  }
+  std::make_heap(heap.begin(), heap.end(), std::greater<>());
+  const auto push = [&](std::size_t left) {
+    const auto merge = table.find(symbols[left], symbols[next[left]]);
+    if (merge.rank == MergeTable::kNone) return;
+    heap.emplace_back(merge.rank, left);
+    std::push_heap(heap.begin(), heap.end(), std::greater<>());
+  };
+
+  while (!heap.empty()) {
+    std::pop_heap(heap.begin(), heap.end(), std::greater<>());
+    const auto [rank, left] = heap.back();
+    heap.pop_back();
+    const std::size_t right = next[left];
+    if (symbols[left] == kGone || right >= end) continue;
+    const auto merge = table.find(symbols[left], symbols[right]);
+    if (merge.rank != rank) continue;  // one of the two was merged since
+    symbols[left] = merge.token;
+    symbols[right] = kGone;
+    next[left] = next[right];
+    if (next[left] < end) {
+      previous[next[left]] = left;
+      push(left);
+    }
+    if (previous[left] < end) push(previous[left]);
+  }
+  std::erase(symbols, kGone);
+}
+
+}  // namespace skipless

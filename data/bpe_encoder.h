@@ -1,0 +1,41 @@
+// Text -> token ids. Pieces of the pre-tokenizer are looked up in a cache of words seen before, else merged.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "data/bpe_tokenizer.h"
+#include "data/word_cache.h"
+
+namespace skipless {
+
+/// For one thread at a time; the tokenizer, which must outlive it, can be shared.
+class BpeEncoder {
+ public:
+  explicit BpeEncoder(const BpeTokenizer& tokenizer);
+
+  /// Appends the ids of `text`. Special tokens are ordinary text here. UserError, with the byte's offset, for text that
+  /// is not valid UTF-8 and for a byte that the tokenizer has no token for.
+  void encode(std::string_view text, std::vector<std::int32_t>& ids);
+
+  /// The same in blocks of bounded size, for texts of any length. `blocks` sees the ids in order.
+  using Blocks = std::function<void(std::span<const std::int32_t>)>;
+  void encode(std::string_view text, const Blocks& blocks);
+
+ private:
+  void encode_piece(std::string_view piece, std::size_t offset, std::vector<std::int32_t>& ids);
+  void merge_short(std::vector<std::int32_t>& symbols);
+  void merge_long(std::vector<std::int32_t>& symbols);
+
+  const BpeTokenizer& tokenizer_;
+  PieceReader pieces_;
+  WordCache cache_;
+  std::vector<std::int32_t> symbols_;
+  std::vector<MergeTable::Merge> merges_;  // scratch of merge_short
+};
+
+}  // namespace skipless

@@ -1,0 +1,20 @@
+// Strict UTF-8, as RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace skipless {
+
+/// Byte offset of the first sequence that is not valid UTF-8; nothing when all of `text` is valid. NUL bytes are valid.
+std::optional<std::size_t> find_invalid_utf8(std::string_view text);
+
+/// The code point at `offset` of valid UTF-8, and `offset` moved behind it.
+std::uint32_t next_code_point(std::string_view text, std::size_t& offset);
+
+void append_utf8(std::uint32_t code_point, std::string& text);
+
+}  // namespace skipless
