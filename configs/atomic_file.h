@@ -8,10 +8,11 @@
 
 namespace skipless {
 
-/// Writes `path + ".tmp"`, and on commit() flushes it to the disk, renames it to `path` and syncs the folder. A file that
-/// was not committed is removed by the destructor, so that what stood at `path` before is still there. Throws RunError with
-/// the path, the number of bytes and the system's reason ("No space left on device"); UserError when the path cannot be
-/// created (a missing or unwritable folder, a folder of that name).
+/// Writes `path + ".tmp"`, and on commit() flushes it to the disk, renames it to `path` and syncs the folder. A file
+/// that was not committed is removed by the destructor, so that what stood at `path` before is still there. Throws
+/// RunError with the path, the number of bytes and the system's reason ("No space left on device"); UserError when the
+/// path cannot be created (a missing or unwritable folder; a folder, or a device such as /dev/full, of that name).
+/// After a RunError the file is discarded at once, so that its space is free again.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);
@@ -34,6 +35,8 @@ class AtomicFile {
   int descriptor_ = -1;
 
   void flush();
+  void discard();
+  [[noreturn]] void fail(int error);
 };
 
 /// The whole of a small file at once.

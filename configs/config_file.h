@@ -15,9 +15,10 @@
 namespace skipless {
 
 namespace detail {
-/// Reads text (named `source` in messages) into whatever `keys` lists. Throws UserError holding EVERY problem: YAML syntax,
-/// unknown, duplicate, empty, mistyped, out-of-range and non-finite keys, each with line, key path, what was allowed and
-/// the nearest known key. `finish` runs only if there was none; the problems that it reports are thrown the same way.
+/// Reads text (named `source` in messages) into whatever `keys` lists. Throws UserError holding EVERY problem: YAML
+/// syntax, unknown, duplicate, empty, mistyped, out-of-range and non-finite keys, each with line, key path, what was
+/// allowed and the nearest known key. `finish` runs only if there was none; the problems that it reports are thrown the
+/// same way.
 void read_config(const std::string& text, const std::string& source, const std::vector<std::string>& overrides,
                  const std::function<void(Schema&)>& keys, const std::function<void(Problems&)>& finish);
 std::string write_config(const std::function<void(Schema&)>& keys);

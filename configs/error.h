@@ -6,8 +6,8 @@
 
 namespace skipless {
 
-/// A mistake of the user: a config, a file or an argument that cannot be used. The message says what, where (file, line,
-/// key, byte) and what was allowed. The program prints it alone on one line and exits with code 2.
+/// A mistake of the user: a config, a file or an argument that cannot be used. The message says what, where (file,
+/// line, key, byte) and what was allowed. The program prints it alone on one line and exits with code 2.
 class UserError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

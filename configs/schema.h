@@ -9,8 +9,8 @@
 //     }
 //   };
 //
-// The schema that is passed in decides what happens: the reader overwrites fields that the YAML names and collects every
-// problem; the writer emits the values; the describer prints name, type, default and help.
+// The schema that is passed in decides what happens: the reader overwrites fields that the YAML names and collects
+// every problem; the writer emits the values; the describer prints name, type, default and help.
 #pragma once
 
 #include <cstdint>
@@ -110,7 +110,7 @@ class Schema {
 
   /// An enum, by the names that its enum_names lists.
   template <class Enum>
-    requires std::is_enum_v<Enum>
+  requires std::is_enum_v<Enum>
   void key(std::string_view name, Enum& value, std::string_view help) {
     std::vector<std::string> allowed;
     for (const auto& entry : enum_names(Enum{})) allowed.emplace_back(entry.name);
@@ -121,8 +121,8 @@ class Schema {
     }
   }
 
-  /// A nested Config. `written` false leaves it out of what the writer emits (it is still read and checked): the settings
-  /// of a block that is not the chosen one.
+  /// A nested Config. `written` false leaves it out of what the writer emits (it is still read and checked): the
+  /// settings of a block that is not the chosen one.
   template <class Config>
   void section(std::string_view name, Config& config, std::string_view help, bool written = true) {
     if (!begin_section(name, help, written)) return;

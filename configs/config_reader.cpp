@@ -1,0 +1,269 @@
+// The Schema that fills a Config from a YAML tree and from overrides, and collects every problem with its place.
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "configs/config_file.h"
+#include "configs/key_value.h"
+#include "configs/nearest.h"
+#include "configs/overrides.h"
+#include "configs/printable.h"
+#include "configs/yaml_node.h"
+
+namespace skipless {
+namespace {
+
+constexpr std::size_t kMostOfOneName = 3;
+
+// "model.sas.alpha" -> "model.sas" and "alpha"
+std::pair<std::string, std::string> split_leaf(const std::string& path) {
+  const std::size_t dot = path.rfind('.');
+  if (dot == std::string::npos) return {"", path};
+  return {path.substr(0, dot), path.substr(dot + 1)};
+}
+
+// All that a Config lists, and the suggestions that follow from it.
+class KnownKeys {
+ public:
+  void add(const std::string& path, bool is_section) {
+    if (!is_section_.emplace(path, is_section).second) throw std::logic_error("a config lists twice: " + path);
+    const auto [section, leaf] = split_leaf(path);
+    leaves_in_[section].push_back(leaf);
+    paths_of_[leaf].push_back(path);
+  }
+
+  bool is_key(const std::string& path) const { return is(path, false); }
+  bool is_section(const std::string& path) const { return is(path, true); }
+
+  // Why `leaf` is no key of `section`, and what was probably meant.
+  std::string unknown(const std::string& section, const std::string& leaf) const {
+    const std::string nested = section.empty() ? leaf : section + "." + leaf;
+    if (is_key(nested)) {
+      return fmt::format("a name with dots; write {} below a section {}", split_leaf(nested).second,
+                         split_leaf(nested).first);
+    }
+    const std::optional<std::string> sibling = nearest_name(leaf, leaves(section));
+    if (sibling) return fmt::format("unknown key (did you mean '{}'?)", *sibling);
+    if (const auto elsewhere = paths_of_.find(leaf); elsewhere != paths_of_.end()) return belongs(elsewhere->second);
+    std::vector<std::string> names;
+    for (const auto& [name, paths] : paths_of_) names.push_back(name);
+    if (const auto near = nearest_name(leaf, names)) {
+      return fmt::format("unknown key (did you mean '{}'?)", fmt::join(few(paths_of_.at(*near)), "' or '"));
+    }
+    return fmt::format("unknown key; known {}: {}", section.empty() ? "at the top" : "in " + section,
+                       fmt::join(leaves(section), ", "));
+  }
+
+ private:
+  std::map<std::string, bool> is_section_;
+  std::map<std::string, std::vector<std::string>> leaves_in_;  // by section
+  std::map<std::string, std::vector<std::string>> paths_of_;   // by leaf
+
+  bool is(const std::string& path, bool section) const {
+    const auto found = is_section_.find(path);
+    return found != is_section_.end() && found->second == section;
+  }
+
+  std::vector<std::string> leaves(const std::string& section) const {
+    const auto found = leaves_in_.find(section);
+    return found == leaves_in_.end() ? std::vector<std::string>{} : found->second;
+  }
+
+  static std::vector<std::string> few(std::vector<std::string> paths) {
+    if (paths.size() > kMostOfOneName) paths.resize(kMostOfOneName);
+    return paths;
+  }
+
+  static std::string belongs(const std::vector<std::string>& paths) {
+    const std::string section = split_leaf(paths[0]).first;
+    if (paths.size() > 1) return fmt::format("unknown key here; it belongs to {}", fmt::join(few(paths), " or "));
+    if (section.empty()) return "unknown key here; it belongs at the top level";
+    return fmt::format("unknown key here; it belongs in section {}, as {}", section, paths[0]);
+  }
+};
+
+class ConfigReader : public Schema {
+ public:
+  ConfigReader(const YamlNode& root, const std::vector<Override>& overrides, ProblemReport& report)
+      : root_(root), overrides_(overrides), report_(report), levels_{{"", {&root}}} {}
+
+  // What the file and the command line give and the Config does not list.
+  void report_unknown() {
+    report_unknown_in(root_, "");
+    for (const Override& given : overrides_) {
+      if (known_.is_section(given.path)) {
+        report_.at_override(given.argument, "a section; give its keys one by one, as " + given.path + ".key=value");
+      } else if (!known_.is_key(given.path)) {
+        report_.at_override(given.argument, unknown_override(given.path));
+      }
+    }
+  }
+
+  void report_at_place(const Problems::Problem& problem) {
+    std::string path = problem.path;
+    // A problem of something that is not a key as such is shown where the section around it begins.
+    while (!path.empty() && !known_.is_key(path) && !places_.contains(path)) path = split_leaf(path).first;
+    const auto place = places_.find(path);
+    if (place == places_.end()) {
+      report_.at_default(problem.path, problem.message);
+    } else if (place->second.given != nullptr) {
+      report_.at_override(place->second.given->argument, problem.path + ": " + problem.message);
+    } else {
+      report_.at_line(place->second.line, problem.path, problem.message);
+    }
+  }
+
+ protected:
+  void value(std::string_view name, KeyValue& value, std::string_view) override {
+    const std::string path = path_of(name);
+    known_.add(path, false);
+    for (const YamlEntry* entry : entries(name)) {
+      places_[path] = {.line = entry->line};
+      if (entry->value.kind == YamlNode::Kind::refused) continue;
+      const std::string problem = value.read(entry->value);
+      if (!problem.empty()) report_.at_line(entry->line, path, problem);
+    }
+    for (const Override& given : overrides_) {
+      if (given.path != path) continue;
+      places_[path] = {.given = &given};
+      const std::string problem = value.read(given.value);
+      if (!problem.empty()) report_.at_override(given.argument, problem);
+    }
+  }
+
+  bool begin_section(std::string_view name, std::string_view, bool) override {
+    const std::string path = path_of(name);
+    known_.add(path, true);
+    Level level{path + ".", {}};
+    for (const YamlEntry* entry : entries(name)) {
+      places_[path] = {.line = entry->line};
+      if (entry->value.kind == YamlNode::Kind::map)
+        level.maps.push_back(&entry->value);
+      else
+        report_no_section(*entry, path);
+    }
+    levels_.push_back(std::move(level));
+    return true;
+  }
+
+  void end_section() override { levels_.pop_back(); }
+
+ private:
+  // A section being read. A section given twice (which is an error) has two maps, and the mistakes of both are shown.
+  struct Level {
+    std::string prefix;
+    std::vector<const YamlNode*> maps;
+  };
+  // Where the value of a key was given last.
+  struct Place {
+    int line = 0;
+    const Override* given = nullptr;
+  };
+
+  const YamlNode& root_;
+  const std::vector<Override>& overrides_;
+  ProblemReport& report_;
+  std::vector<Level> levels_;
+  KnownKeys known_;
+  std::map<std::string, Place> places_;
+  std::size_t unknown_count_ = 0;
+
+  std::string path_of(std::string_view name) const { return levels_.back().prefix + std::string(name); }
+
+  std::vector<const YamlEntry*> entries(std::string_view name) const {
+    std::vector<const YamlEntry*> found;
+    for (const YamlNode* map : levels_.back().maps) {
+      for (const YamlEntry& entry : map->entries) {
+        if (entry.key == name) found.push_back(&entry);
+      }
+    }
+    return found;
+  }
+
+  void report_no_section(const YamlEntry& entry, const std::string& path) {
+    constexpr std::string_view kAllowed = "allowed: keys, indented below it, or {} for the defaults";
+    switch (entry.value.kind) {
+      case YamlNode::Kind::refused:
+        break;
+      case YamlNode::Kind::empty:
+        report_.at_line(entry.line, path, fmt::format("empty section; {}", kAllowed));
+        break;
+      case YamlNode::Kind::list:
+        report_.at_line(entry.line, path, fmt::format("a list, where a section is expected; {}", kAllowed));
+        break;
+      case YamlNode::Kind::null:
+        report_.at_line(entry.line, path, fmt::format("null, where a section is expected; {}", kAllowed));
+        break;
+      default:
+        report_.at_line(entry.line, path,
+                        fmt::format("{}, where a section is expected; {}", in_quotes(entry.value.text), kAllowed));
+    }
+  }
+
+  void report_unknown_in(const YamlNode& map, const std::string& section) {
+    for (const YamlEntry& entry : map.entries) {
+      const std::string path = section.empty() ? entry.key : section + "." + entry.key;
+      const bool has_dot = entry.key.find('.') != std::string::npos;
+      if (!has_dot && known_.is_section(path)) {
+        report_unknown_in(entry.value, path);
+      } else if (has_dot || !known_.is_key(path)) {
+        // In the order of the file, so that what comes later than this would not be shown, and need not be worked out.
+        const bool shown = ++unknown_count_ <= ProblemReport::kShown;
+        report_.at_line(entry.line, path, shown ? known_.unknown(section, entry.key) : "unknown key");
+      }
+    }
+  }
+
+  std::string unknown_override(const std::string& path) const {
+    const auto [section, leaf] = split_leaf(path);
+    if (known_.is_key(section)) return fmt::format("'{}' is one value, not a section", section);
+    return known_.unknown(section, leaf);
+  }
+};
+
+bool is_usable_root(const YamlNode& root, ProblemReport& report) {
+  switch (root.kind) {
+    case YamlNode::Kind::map:
+      return true;
+    case YamlNode::Kind::empty:
+      report.at_source("empty; a config has at least one key ({} stands for all defaults)");
+      return false;
+    case YamlNode::Kind::refused:
+      return false;
+    default:
+      report.at_line(root.line, "", "a config is made of 'key: value' lines, not of one value or a list");
+      return false;
+  }
+}
+
+}  // namespace
+
+namespace detail {
+
+void read_config(const std::string& text, const std::string& source, const std::vector<std::string>& overrides,
+                 const std::function<void(Schema&)>& keys, const std::function<void(Problems&)>& finish) {
+  ProblemReport report(source);
+  const std::vector<Override> given = parse_overrides(overrides, report);
+  const std::optional<YamlNode> root = parse_yaml(text, report);
+  // Without the file's keys the overrides are still worth checking.
+  const YamlNode nothing{.kind = YamlNode::Kind::map};
+  const bool usable = root && is_usable_root(*root, report);
+  ConfigReader reader(usable ? *root : nothing, given, report);
+  keys(reader);
+  reader.report_unknown();
+  report.throw_if_any();
+
+  Problems problems;
+  finish(problems);
+  for (const Problems::Problem& problem : problems.all()) reader.report_at_place(problem);
+  report.throw_if_any();
+}
+
+}  // namespace detail
+}  // namespace skipless

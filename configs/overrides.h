@@ -1,0 +1,22 @@
+// "key.path=value" arguments of the command line.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "configs/problem_report.h"
+#include "configs/yaml_node.h"
+
+namespace skipless {
+
+struct Override {
+  std::string argument;  // as given
+  std::string path;
+  YamlNode value;
+};
+
+/// A value that begins with '[', '{' or a quote is YAML; any other is taken literally, so that nothing of "*.py" or
+/// "a # b" is lost. Malformed arguments are reported and left out; repeated ones are reported.
+std::vector<Override> parse_overrides(const std::vector<std::string>& arguments, ProblemReport& report);
+
+}  // namespace skipless
