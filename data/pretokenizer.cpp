@@ -54,6 +54,7 @@ PreTokenizer::PreTokenizer() : code_(std::make_unique<Code>()) {
 }
 
 PreTokenizer::~PreTokenizer() = default;
+PreTokenizer::PreTokenizer(PreTokenizer&&) noexcept = default;
 
 PieceReader::PieceReader(const PreTokenizer& pattern) : pattern_(pattern), match_(std::make_unique<Match>()) {
   match_->data = pcre2_match_data_create_from_pattern(pattern.code_->code, nullptr);

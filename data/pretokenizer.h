@@ -16,8 +16,7 @@ class PreTokenizer {
  public:
   PreTokenizer();
   ~PreTokenizer();
-  PreTokenizer(const PreTokenizer&) = delete;
-  PreTokenizer& operator=(const PreTokenizer&) = delete;
+  PreTokenizer(PreTokenizer&&) noexcept;
 
  private:
   friend class PieceReader;

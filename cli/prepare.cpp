@@ -1,0 +1,137 @@
+// skipless prepare: text files -> a folder of token shards. The work is data/prepare.h.
+#include "data/prepare.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "cli/commands.h"
+
+namespace skipless {
+namespace {
+
+std::string clock_text(double seconds) {
+  const auto whole = static_cast<std::int64_t>(seconds + 0.5);
+  if (whole >= 3600) return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+  return fmt::format("{}:{:02}", whole / 60, whole % 60);
+}
+
+/// A bar on a terminal, elsewhere a line now and then.
+class ProgressPrinter {
+ public:
+  void show(const PrepareProgress& progress) {
+    if (!terminal_ && progress.seconds < next_line_) return;
+    next_line_ = progress.seconds + kSecondsPerLine;
+    const double share = progress.bytes_total == 0
+                             ? 1.0
+                             : static_cast<double>(progress.bytes_done) / static_cast<double>(progress.bytes_total);
+    const double seconds = std::max(progress.seconds, 1e-3);
+    const std::string eta = share > 0 ? clock_text(seconds * (1 - share) / share) : "?";
+    const std::string line = fmt::format(
+        "{:3.0f} %  {:.1f}/{:.1f} MB  {} documents  {:.2f} M tokens  {:.2f} M tokens/s  ETA {}", 100 * share,
+        static_cast<double>(progress.bytes_done) / 1e6, static_cast<double>(progress.bytes_total) / 1e6,
+        progress.documents, static_cast<double>(progress.tokens) / 1e6,
+        static_cast<double>(progress.tokens) / 1e6 / seconds, eta);
+    if (!terminal_) {
+      fmt::print(stderr, "prepare: {}\n", line);
+      return;
+    }
+    constexpr int kBar = 24;
+    const int filled = static_cast<int>(share * kBar);
+    fmt::print(stderr, "\r[{}{}] {}\033[K", std::string(static_cast<std::size_t>(filled), '#'),
+               std::string(static_cast<std::size_t>(kBar - filled), '.'), line);
+    open_line_ = true;
+  }
+
+  void warn(const std::string& message) {
+    end_line();
+    if (++warnings_ <= kMostWarnings) fmt::print(stderr, "warning: {}\n", message);
+  }
+
+  void finish() {
+    end_line();
+    if (warnings_ > kMostWarnings) {
+      fmt::print(stderr, "warning: and {} more; prepare.json lists all\n", warnings_ - kMostWarnings);
+    }
+  }
+
+  ~ProgressPrinter() { end_line(); }
+
+ private:
+  static constexpr double kSecondsPerLine = 5;
+  static constexpr int kMostWarnings = 10;
+
+  void end_line() {
+    if (open_line_) fmt::print(stderr, "\n");
+    open_line_ = false;
+  }
+
+  bool terminal_ = ::isatty(STDERR_FILENO) == 1;
+  bool open_line_ = false;
+  double next_line_ = kSecondsPerLine;
+  int warnings_ = 0;
+};
+
+void print_result(const PrepareOptions& options, const PrepareResult& result) {
+  const std::string out = options.out.string();
+  if (result.already_done) {
+    fmt::print("'{}' holds this preparation already; nothing to do\n", out);
+  } else {
+    fmt::print("prepared '{}' in {:.1f} s\n", out, result.seconds);
+  }
+  const auto print_split = [](const char* name, const TokenShardWriter::Summary& split) {
+    fmt::print("  {:<10} {:>10} documents {:>14} tokens\n", name, split.documents, split.tokens);
+  };
+  print_split("train", result.train);
+  print_split("validation", result.validation);
+  fmt::print("  vocabulary {} tokens{}, tokenizer {}\n", result.vocab_size,
+             result.unused_ids > 0 ? fmt::format(" ({} ids unused)", result.unused_ids) : "", result.tokenizer_hash);
+  for (const auto& [reason, count] : result.skipped) fmt::print("  left out: {} ({})\n", count, reason);
+}
+
+}  // namespace
+
+void add_prepare(CLI::App& app) {
+  const auto options = std::make_shared<PrepareOptions>();
+  CLI::App* command = app.add_subcommand("prepare", "Turn text files into token shards for training");
+  command
+      ->add_option("paths", options->paths,
+                   "Text files, folders or patterns; of .jsonl files, each line is a document (--field)")
+      ->required();
+  command
+      ->add_option("--tokenizer", options->tokenizer,
+                   "tokenizer.json, or a folder with it or with vocab.json and merges.txt")
+      ->required();
+  command->add_option("--out", options->out, "Folder to write: train.bin, validation.bin, tokenizer.json, prepare.json")
+      ->required();
+  command->add_option("--field", options->field, "Field of a .jsonl line that holds the text");
+  command
+      ->add_option("--glob", options->globs,
+                   "Files to take in folders, such as '*.py' (default: the extensions of text and source code); "
+                   "may be repeated")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--exclude", options->excludes, "Files and folders to leave out, such as 'tests'; may be repeated")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--validation-fraction", options->validation_fraction,
+                   "Share of the documents that is held out, chosen by a hash of their text")
+      ->capture_default_str();
+  command->add_option("--seed", options->seed, "Seed of that hash")->capture_default_str();
+  command->add_flag("--force", options->force, "Replace a preparation with other settings");
+  command->callback([options] {
+    ProgressPrinter printer;
+    const PrepareResult result =
+        prepare(*options, {.progress = [&](const PrepareProgress& progress) { printer.show(progress); },
+                           .warn = [&](const std::string& message) { printer.warn(message); }});
+    printer.finish();
+    print_result(*options, result);
+  });
+}
+
+}  // namespace skipless

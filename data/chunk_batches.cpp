@@ -1,0 +1,63 @@
+#include "data/chunk_batches.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+
+#include "configs/error.h"
+#include "data/permutation.h"
+
+namespace skipless {
+
+ChunkBatches::ChunkBatches(TokenShard shard, std::int64_t chunk_length, std::int64_t batch_size, std::uint64_t seed,
+                           bool shuffle)
+    : table_(std::move(shard), chunk_length), batch_size_(batch_size), seed_(seed), shuffle_(shuffle) {
+  assert(batch_size > 0);
+  if (chunks() < batch_size) {
+    throw UserError(fmt::format("token shard '{}' has {} chunks of {} tokens, fewer than one batch of {}",
+                                table_.shard().path().string(), chunks(), chunk_length, batch_size));
+  }
+}
+
+void ChunkBatches::batch(std::int64_t index, std::span<std::int64_t> out) const {
+  assert(index >= 0 && static_cast<std::int64_t>(out.size()) == batch_size_ * chunk_length());
+  for (std::int64_t row = 0; row < batch_size_; ++row) {
+    const std::int64_t item = index * batch_size_ + row;
+    const std::int64_t epoch = item / chunks();
+    std::int64_t chunk = item % chunks();
+    if (shuffle_) {
+      const Permutation order(static_cast<std::uint64_t>(chunks()), mix(seed_, static_cast<std::uint64_t>(epoch)));
+      chunk = static_cast<std::int64_t>(order(static_cast<std::uint64_t>(chunk)));
+    }
+    table_.copy(chunk,
+                out.subspan(static_cast<std::size_t>(row * chunk_length()), static_cast<std::size_t>(chunk_length())));
+  }
+}
+
+EvaluationBatches::EvaluationBatches(TokenShard shard, std::int64_t chunk_length, std::int64_t batch_size,
+                                     std::int64_t max_tokens)
+    : table_(std::move(shard), chunk_length),
+      batch_size_(batch_size),
+      chunks_(std::min(table_.size(), max_tokens / chunk_length)) {
+  assert(batch_size > 0);
+  if (chunks_ < 1) {
+    throw UserError(
+        fmt::format("evaluation on {} tokens is less than one chunk of {} tokens", max_tokens, chunk_length));
+  }
+}
+
+std::int64_t EvaluationBatches::rows(std::int64_t index) const {
+  assert(index >= 0 && index < batches());
+  return std::min(batch_size_, chunks_ - index * batch_size_);
+}
+
+void EvaluationBatches::batch(std::int64_t index, std::span<std::int64_t> out) const {
+  assert(static_cast<std::int64_t>(out.size()) == rows(index) * chunk_length());
+  for (std::int64_t row = 0; row < rows(index); ++row) {
+    table_.copy(index * batch_size_ + row,
+                out.subspan(static_cast<std::size_t>(row * chunk_length()), static_cast<std::size_t>(chunk_length())));
+  }
+}
+
+}  // namespace skipless

@@ -1,0 +1,56 @@
+// Batches of chunks: for training a pure function of seed and index, for evaluation a fixed list.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "data/chunk_table.h"
+
+namespace skipless {
+
+/// Batches without end. Epochs follow each other, each in its own order, and batches are always full: one that the end
+/// of an epoch cuts goes on with the next epoch's first chunks. Row r of batch i is item i * batch_size + r of that
+/// sequence, so that the sequence does not depend on how it is cut into batches.
+class ChunkBatches {
+ public:
+  /// UserError when the shard has no chunk, or fewer chunks than one batch.
+  ChunkBatches(TokenShard shard, std::int64_t chunk_length, std::int64_t batch_size, std::uint64_t seed, bool shuffle);
+
+  /// Chunks of an epoch.
+  std::int64_t chunks() const { return table_.size(); }
+  std::int64_t chunk_length() const { return table_.chunk_length(); }
+  std::int64_t batch_size() const { return batch_size_; }
+
+  /// Fills `out`, [batch_size, chunk_length], with batch `index` (0, 1, ...): the same for the same seed, whatever was
+  /// asked for before, on any machine.
+  void batch(std::int64_t index, std::span<std::int64_t> out) const;
+
+ private:
+  ChunkTable table_;
+  std::int64_t batch_size_;
+  std::uint64_t seed_;
+  bool shuffle_;
+};
+
+/// The first chunks of a shard, in order, each once; the last batch may be shorter.
+class EvaluationBatches {
+ public:
+  /// At most `max_tokens` tokens' whole chunks. UserError when the shard has no chunk, or max_tokens is below one
+  /// chunk.
+  EvaluationBatches(TokenShard shard, std::int64_t chunk_length, std::int64_t batch_size, std::int64_t max_tokens);
+
+  std::int64_t chunks() const { return chunks_; }
+  std::int64_t chunk_length() const { return table_.chunk_length(); }
+  std::int64_t batches() const { return (chunks_ + batch_size_ - 1) / batch_size_; }
+  /// Rows of batch `index`: batch_size, or fewer in the last one.
+  std::int64_t rows(std::int64_t index) const;
+  /// Fills `out`, [rows(index), chunk_length].
+  void batch(std::int64_t index, std::span<std::int64_t> out) const;
+
+ private:
+  ChunkTable table_;
+  std::int64_t batch_size_;
+  std::int64_t chunks_;
+};
+
+}  // namespace skipless

@@ -1,0 +1,62 @@
+// Text files -> a folder of token shards. The command `skipless prepare` in cli/ only parses and prints.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "data/token_shard_writer.h"
+
+namespace skipless {
+
+struct PrepareOptions {
+  std::filesystem::path tokenizer;  // read_tokenizer
+  std::filesystem::path out;        // folder, made where it is missing
+  std::vector<std::string> paths;   // these three: InputSelection
+  std::vector<std::string> globs;
+  std::vector<std::string> excludes;
+  std::string field;  // of .jsonl files
+  /// Share of the documents that is held out, above 0 and below 1. A document is held out when the hash of its text
+  /// (under `seed`) falls into that share, so that copies of a document are on one side. Where that leaves a side
+  /// empty, the document whose hash comes nearest goes there.
+  double validation_fraction = 0.05;
+  std::uint64_t seed = 0;
+  bool force = false;  // replace a preparation with other settings
+};
+
+struct PrepareProgress {
+  std::uint64_t bytes_done = 0;
+  std::uint64_t bytes_total = 0;
+  std::int64_t documents = 0;
+  std::int64_t tokens = 0;
+  double seconds = 0;
+};
+
+struct PrepareHooks {
+  std::function<void(const PrepareProgress&)> progress = [](const PrepareProgress&) {};  // a few times a second
+  std::function<void(const std::string&)> warn = [](const std::string&) {};
+};
+
+struct PrepareResult {
+  bool already_done = false;  // the folder held this very preparation; nothing was written
+  std::int64_t vocab_size = 0;
+  std::int64_t unused_ids = 0;
+  std::string tokenizer_hash;
+  TokenShardWriter::Summary train;
+  TokenShardWriter::Summary validation;
+  std::map<std::string, std::int64_t> skipped;  // reason -> files or documents
+  double seconds = 0;
+};
+
+/// Writes train.bin, validation.bin, tokenizer.json and prepare.json below `out` (PreparedData reads them). The same
+/// options over the same files give the same bytes. Documents stream: memory does not grow with the corpus, but for 8
+/// bytes each.
+///
+/// UserError: options that cannot be used, input or tokenizer at fault (with file, line or byte), nothing to prepare,
+/// fewer than two different documents, another preparation in the folder (naming the differences). RunError: no space.
+PrepareResult prepare(const PrepareOptions& options, const PrepareHooks& hooks = {});
+
+}  // namespace skipless
