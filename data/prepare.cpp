@@ -127,7 +127,8 @@ class Preparation {
     if (smallest_ == largest_) {
       throw UserError(fmt::format(
           "{} is too little to hold out a part for validation: at least two different documents "
-          "are needed (a file is one document, or a line of a .jsonl file)",
+          "are needed (a file is one document, or a line of a .jsonl file; cut a long text into "
+          "several files)",
           progress_.documents == 1 ? "one document" : fmt::format("{} copies of one document", progress_.documents)));
     }
     if (validation_->documents() == 0) {
@@ -230,9 +231,9 @@ PrepareResult prepare(const PrepareOptions& options, const PrepareHooks& hooks) 
                                 options.validation_fraction));
   }
   const BpeTokenizer tokenizer = read_tokenizer(options.tokenizer);
-  make_folder(options.out);
   const InputFiles inputs = find_input_files(
       {.paths = options.paths, .globs = options.globs, .excludes = options.excludes, .never = options.out});
+  make_folder(options.out);
   const json settings = settings_of(options, inputs, tokenizer);
   if (const auto data = find_preparation(options, settings, hooks)) {
     return {.already_done = true,

@@ -10,7 +10,9 @@
 namespace skipless {
 namespace {
 
-constexpr int kDeepest = 64;
+using nlohmann::json;
+
+constexpr std::size_t kDeepest = 64;
 
 /// Messages of the parser begin with a tag such as "[json.exception.parse_error.101] ", which says nothing to a user.
 std::string without_tag(std::string_view message) {
@@ -18,38 +20,61 @@ std::string without_tag(std::string_view message) {
   return std::string(message.starts_with('[') && end != std::string_view::npos ? message.substr(end + 2) : message);
 }
 
+/// Reads past a text to look for what the parser lets through. (The parser's own callback would see it too, but walks
+/// through all earlier elements of a list at the end of each: hours for a long list of merges.)
+class Watcher : public json::json_sax_t {
+ public:
+  explicit Watcher(const std::string& source) : source_(source) {}
+
+  bool start_object(std::size_t) override { return enter(); }
+  bool start_array(std::size_t) override { return enter(); }
+  bool end_object() override { return leave(); }
+  bool end_array() override { return leave(); }
+  bool key(string_t& name) override {
+    if (!keys_.back().insert(name).second) {
+      throw UserError(fmt::format("'{}': the key {} stands twice in one JSON object", source_, brief_json(json(name))));
+    }
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const json::exception& error) override {
+    throw UserError(fmt::format("'{}' is not valid JSON: {}", source_, without_tag(error.what())));
+  }
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+
+ private:
+  bool enter() {
+    if (keys_.size() == kDeepest) {
+      throw UserError(fmt::format("'{}': JSON is nested deeper than {} levels", source_, kDeepest));
+    }
+    keys_.emplace_back();
+    return true;
+  }
+  bool leave() {
+    keys_.pop_back();
+    return true;
+  }
+
+  const std::string& source_;
+  std::vector<std::unordered_set<std::string>> keys_;  // of the objects (and lists) around the current place
+};
+
 }  // namespace
 
 nlohmann::json parse_strict_json(std::string_view text, const std::string& source) {
-  using nlohmann::json;
-  std::vector<std::unordered_set<std::string>> keys;
-  const auto watch = [&](int depth, json::parse_event_t event, json& value) {
-    if (event == json::parse_event_t::object_start || event == json::parse_event_t::array_start) {
-      if (depth >= kDeepest) {
-        throw UserError(fmt::format("'{}': JSON is nested deeper than {} levels", source, kDeepest));
-      }
-    }
-    if (event == json::parse_event_t::object_start) {
-      keys.emplace_back();
-    } else if (event == json::parse_event_t::object_end) {
-      keys.pop_back();
-    } else if (event == json::parse_event_t::key) {
-      if (!keys.back().insert(value.get_ref<const std::string&>()).second) {
-        throw UserError(fmt::format("'{}': the key {} stands twice in one JSON object", source, brief_json(value)));
-      }
-    }
-    return true;
-  };
-  try {
-    return json::parse(text.begin(), text.end(), watch);
-  } catch (const json::exception& error) {
-    throw UserError(fmt::format("'{}' is not valid JSON: {}", source, without_tag(error.what())));
-  }
+  Watcher watcher(source);
+  json::sax_parse(text.begin(), text.end(), &watcher);
+  return json::parse(text.begin(), text.end());
 }
 
 std::string brief_json(const nlohmann::json& value) {
   constexpr std::size_t kLongest = 120;
-  std::string text = value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
   if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
   return text;
 }

@@ -7,7 +7,7 @@ stands in for PCRE2 here. A newer PCRE2 knows some of these code points itself, 
     .venv/bin/python scripts/make_unicode_additions.py [--classes FILE]
 
 --classes also writes the package's class (L letter, N number, S space) of every code point as ranges, which
-tests/data/reference/unicode_classes.txt holds: the test that the two agree on every code point.
+tests/reference/unicode_classes.txt holds: the test that the two agree on every code point.
 """
 import argparse
 import pathlib
