@@ -57,10 +57,13 @@ const ProjectionConfig& AttentionConfig::projection_of(int64_t layer, int64_t n_
 
 namespace {
 
-int64_t n_projection_parameters(const ProjectionConfig& config, int64_t d, bool bias) {
-  int64_t sum = bias ? d : 0;
-  if (config.kind != ProjectionKind::identity) sum += d * d;
-  return sum + (*config.alpha.trainable ? 1 : 0) + (*config.beta.trainable ? 1 : 0);
+int64_t n_projection_matrices(const ProjectionConfig& config) {
+  return config.kind == ProjectionKind::identity ? 0 : 1;
+}
+
+/// Without its matrix: bias and trained gains.
+int64_t n_projection_extras(const ProjectionConfig& config, int64_t d, bool bias) {
+  return (bias ? d : 0) + (*config.alpha.trainable ? 1 : 0) + (*config.beta.trainable ? 1 : 0);
 }
 
 /// [B, T, D] -> [B, H, T, dh], a view.
@@ -75,11 +78,17 @@ torch::Tensor merge_heads(const torch::Tensor& x) {
 
 }  // namespace
 
+int64_t AttentionConfig::n_matrix_parameters(const TransformerConfig& config, int64_t layer) const {
+  return (2 + n_projection_matrices(value_of(layer)) + n_projection_matrices(projection_of(layer, config.n_layer))) *
+         config.d_model * config.d_model;
+}
+
 int64_t AttentionConfig::n_parameters(const TransformerConfig& config, int64_t layer) const {
   const int64_t d = config.d_model;
-  return 2 * d * d + (config.bias.query_key ? 2 * d : 0) + (config.qk_norm ? 2 * config.head_size() : 0) +
-         n_projection_parameters(value_of(layer), d, config.bias.value) + shape.n_parameters(config.n_head) +
-         n_projection_parameters(projection_of(layer, config.n_layer), d, config.bias.projection);
+  return n_matrix_parameters(config, layer) + (config.bias.query_key ? 2 * d : 0) +
+         (config.qk_norm ? 2 * config.head_size() : 0) + shape.n_parameters(config.n_head) +
+         n_projection_extras(value_of(layer), d, config.bias.value) +
+         n_projection_extras(projection_of(layer, config.n_layer), d, config.bias.projection);
 }
 
 AttentionImpl::AttentionImpl(const AttentionConfig& config, const TransformerConfig& transformer, int64_t layer)

@@ -35,6 +35,8 @@ struct AttentionConfig {
   const ProjectionConfig& value_of(int64_t layer) const;
   const ProjectionConfig& projection_of(int64_t layer, int64_t n_layer) const;
   int64_t n_parameters(const TransformerConfig& config, int64_t layer) const;
+  /// Those of its matrices alone, which are multiplied with every token.
+  int64_t n_matrix_parameters(const TransformerConfig& config, int64_t layer) const;
 };
 
 /// x [B, T, D] -> [B, T, D]:

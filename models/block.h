@@ -29,8 +29,7 @@ class BlockConfig {
   /// Fills in what the user left empty. Call it once more only on an unresolved copy: it keeps what is set.
   virtual void resolve(const TransformerConfig& config) = 0;
   virtual void check(Problems& problems) const = 0;
-  /// Whether the stack is to be tied once it is built (TieInit::last_block).
-  virtual bool ties_last_block() const = 0;
+  virtual const AttentionConfig& attention_config() const = 0;
   virtual Block build(const TransformerConfig& config, int64_t layer) const = 0;
   /// Trainable parameters of the block at `layer`, by formula.
   virtual int64_t n_parameters(const TransformerConfig& config, int64_t layer) const = 0;

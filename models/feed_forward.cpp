@@ -27,9 +27,12 @@ torch::Tensor FeedForwardImpl::forward(const torch::Tensor& x) {
   return at::linear(activate(activation_, leaky_slope_, at::linear(x, w_1_, b_1_)), w_2_, b_2_);
 }
 
+int64_t FeedForwardImpl::n_matrix_parameters(const TransformerConfig& config) {
+  return config.d_model * (*config.d_ff + activated_width(config));
+}
+
 int64_t FeedForwardImpl::n_parameters(const TransformerConfig& config) {
-  const int64_t d = config.d_model, d_ff = *config.d_ff;
-  return d_ff * d + d * activated_width(config) + (config.bias.feed_forward ? d_ff + d : 0);
+  return n_matrix_parameters(config) + (config.bias.feed_forward ? *config.d_ff + config.d_model : 0);
 }
 
 }  // namespace skipless

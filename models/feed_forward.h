@@ -16,6 +16,8 @@ class FeedForwardImpl : public torch::nn::Module {
   torch::Tensor forward(const torch::Tensor& x);
 
   static int64_t n_parameters(const TransformerConfig& config);
+  /// Those of its two matrices alone.
+  static int64_t n_matrix_parameters(const TransformerConfig& config);
 
  private:
   Activation activation_;

@@ -14,7 +14,7 @@ GptImpl::GptImpl(const ModelConfig& config) : config_(config) {
     blocks_.push_back(register_module(fmt::format("block_{}", layer), config.block_config().build(config, layer)));
     stack.push_back(blocks_.back()->attention());
   }
-  if (config.block_config().ties_last_block()) tie_last_block(stack);
+  if (config.block_config().attention_config().tie_init == TieInit::last_block) tie_last_block(stack);
   final_norm_ = register_module("final_norm", make_norm(config.final_norm, config.d_model, config.final_norm_eps));
   if (!config.tied_head) {
     head_ =

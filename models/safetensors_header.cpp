@@ -200,8 +200,8 @@ void check_ranges(const SafetensorsHeader& header, uint64_t data_size) {
   std::vector<std::pair<const std::string*, const SafetensorsEntry*>> order;
   for (const auto& [name, entry] : header.entries) {
     if (entry.begin > entry.end) {
-      throw SafetensorsHeaderError(fmt::format("{}: data_offsets [{}, {}] run backwards", shown(name), entry.begin,
-                                               entry.end));
+      throw SafetensorsHeaderError(
+          fmt::format("{}: data_offsets [{}, {}] run backwards", shown(name), entry.begin, entry.end));
     }
     const uint64_t needed = bytes_of(name, entry);
     if (needed != entry.end - entry.begin) {
@@ -216,9 +216,10 @@ void check_ranges(const SafetensorsHeader& header, uint64_t data_size) {
   uint64_t covered = 0;
   for (const auto& [name, entry] : order) {
     if (entry->begin != covered) {
-      throw SafetensorsHeaderError(fmt::format("{}: begins at byte {} of the data, but the tensors before it end at {}: "
-                                               "hole or overlap",
-                                               shown(*name), entry->begin, covered));
+      throw SafetensorsHeaderError(
+          fmt::format("{}: begins at byte {} of the data, but the tensors before it end at {}: "
+                      "hole or overlap",
+                      shown(*name), entry->begin, covered));
     }
     covered = entry->end;
   }

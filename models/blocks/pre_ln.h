@@ -16,7 +16,7 @@ class PreLnBlockImpl : public BlockImpl {
     void keys(Schema& s) override;
     void resolve(const TransformerConfig& config) override;
     void check(Problems& problems) const override { attention.check(problems); }
-    bool ties_last_block() const override { return attention.tie_init == TieInit::last_block; }
+    const AttentionConfig& attention_config() const override { return attention; }
     Block build(const TransformerConfig& config, int64_t layer) const override;
     int64_t n_parameters(const TransformerConfig& config, int64_t layer) const override;
   };
