@@ -21,7 +21,7 @@ constexpr std::size_t kBuffer = std::size_t{1} << 20;
 constexpr std::size_t kLongestPath = 300;
 
 std::string shown(const std::filesystem::path& path) {
-  return "'" + printable(path.string(), kLongestPath) + "'";
+  return fmt::format("'{}'", printable(path.string(), kLongestPath));
 }
 
 // The reasons that lie in the path that was asked for, and not in the state of the machine.

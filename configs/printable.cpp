@@ -66,7 +66,7 @@ std::string printable(std::string_view text, std::size_t most) {
 }
 
 std::string in_quotes(std::string_view text) {
-  return "'" + printable(text) + "'";
+  return fmt::format("'{}'", printable(text));
 }
 
 }  // namespace skipless

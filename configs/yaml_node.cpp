@@ -19,6 +19,7 @@ namespace skipless {
 namespace {
 
 constexpr std::size_t kDeepest = 16;
+constexpr std::size_t kMostLines = 10;  // of one key, in its message
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 // Thrown out of yaml-cpp's event loop, so that a tower of brackets is left at its 17th floor.
@@ -31,10 +32,9 @@ int line_of(const YAML::Mark& mark) {
   return mark.line + 1;
 }
 
-// Whether a text in quotes has its closing one; yaml-cpp takes the end of the file for it. Blocks ('|', '>') need none.
+// Whether a text in quotes has its closing one; yaml-cpp takes the end of the file for it.
 bool is_closed(std::string_view from) {
-  const char quote = from.empty() ? '\0' : from[0];
-  if (quote != '"' && quote != '\'') return true;
+  const char quote = from[0];
   for (std::size_t i = 1; i < from.size(); ++i) {
     const bool is_doubled = quote == '\'' && from.substr(i, 2) == "''";
     if ((quote == '"' && from[i] == '\\') || is_doubled) {
@@ -44,6 +44,14 @@ bool is_closed(std::string_view from) {
     }
   }
   return false;
+}
+
+// What yaml-cpp lets pass in a text that is not plain, or "". `from` begins with its quote or its '|' or '>'.
+std::string_view problem_of_text(std::string_view from) {
+  if (from.starts_with('"') || from.starts_with('\'')) return is_closed(from) ? "" : "a quote that is never closed";
+  const std::size_t after = from.find_first_not_of("|>+-0123456789");
+  const bool swallows_a_line = after != std::string_view::npos && from[after] == '#';
+  return swallows_a_line ? "text behind the '|' or '>' of a block; it begins in the next line" : "";
 }
 
 // Builds the tree from yaml-cpp's events. Marks count bytes, so that `text_` tells what stood at an event.
@@ -80,8 +88,10 @@ class TreeBuilder : public YAML::EventHandler {
     if (node.kind == YamlNode::Kind::plain && !text_from(mark).starts_with(value)) {
       refuse(node, "a text that goes on over several lines needs quotes (or a ':' is missing)");
     }
-    if (node.kind == YamlNode::Kind::quoted && !is_closed(text_from(mark)))
-      refuse(node, "a quote that is never closed");
+    if (node.kind == YamlNode::Kind::quoted) {
+      const std::string_view problem = problem_of_text(text_from(mark));
+      if (!problem.empty()) refuse(node, problem);
+    }
     if (node.is_text() && value.find('\0') != std::string::npos) refuse(node, "a text may not hold a NUL character");
     put(std::move(node));
   }
@@ -184,11 +194,23 @@ void report_duplicates(const YamlNode& node, const std::string& prefix, ProblemR
   for (const YamlEntry& entry : node.entries) lines[entry.key].push_back(entry.line);
   for (const auto& [key, where] : lines) {
     if (where.size() == 1) continue;
+    const std::size_t shown = std::min(where.size(), kMostLines);
     report.at_line(where.back(), prefix + std::string(key),
-                   fmt::format("given {} times, in lines {}", where.size(), fmt::join(where, ", ")));
+                   fmt::format("given {} times, in lines {}{}", where.size(),
+                               fmt::join(where.begin(), where.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+                               shown < where.size() ? ", ..." : ""));
   }
   for (const YamlEntry& entry : node.entries) report_duplicates(entry.value, prefix + entry.key + ".", report);
   for (const YamlNode& item : node.items) report_duplicates(item, prefix, report);
+}
+
+// yaml-cpp skips a line that begins with '%', whatever it says.
+void report_directives(std::string_view text, ProblemReport& report) {
+  int line = 1;
+  for (std::size_t at = 0; at < text.size(); ++line) {
+    if (text[at] == '%') report.at_line(line, "", "a line that begins with '%' (a YAML directive) is not allowed");
+    at = std::min(text.find('\n', at), text.size() - 1) + 1;
+  }
 }
 
 struct Position {
@@ -258,6 +280,7 @@ std::optional<YamlNode> parse_yaml(std::string_view text, ProblemReport& report)
   }
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   if (has_bad_bytes(text, report)) return std::nullopt;
+  report_directives(text, report);
 
   std::istringstream stream{std::string(text)};
   TreeBuilder builder(text, report);

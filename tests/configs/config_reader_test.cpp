@@ -1,5 +1,12 @@
 // What the reader takes, and how each mistake in a config is named.
+#include <chrono>
+#include <limits>
 #include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <catch2/catch.hpp>
 
@@ -129,6 +136,9 @@ TEST_CASE("a key or a section given more than once is named with all its lines",
   CHECK_THAT(text, Contains("sample.yaml:3: train: given 2 times, in lines 1, 3"));
   CHECK_THAT(text, Contains("sample.yaml:5: name: given 3 times, in lines 2, 4, 5"));
   CHECK_THAT(text, Contains(":1: train.seed: 'x'") && Contains(":3: train.decay: 'y'"));
+  std::string often;
+  for (int i = 0; i < 100'000; ++i) often += "name: a\n";
+  CHECK(mistake(often) == "sample.yaml:100000: name: given 100000 times, in lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ...");
   CHECK_THAT(mistake("modle: {a: 1, a: 2}"), Contains("modle.a: given 2 times, in lines 1, 1"));
 }
 
@@ -251,12 +261,19 @@ TEST_CASE("anchors, aliases, merge keys and tags are refused by name", "[configs
 TEST_CASE("an alias bomb is refused and not expanded", "[configs]") {
   std::string bomb = "a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol, lol]\n";
   for (int i = 1; i < 12; ++i) {
-    const std::string before = "*a" + std::to_string(i - 1);
-    bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + before;
-    for (int j = 1; j < 10; ++j) bomb += ", " + before;
-    bomb += "]\n";
+    const std::vector<std::string> before(10, fmt::format("*a{}", i - 1));
+    bomb += fmt::format("a{}: &a{} [{}]\n", i, i, fmt::join(before, ", "));
   }
   CHECK_THAT(mistake(bomb), Contains("an alias (*name) is not allowed") && Contains("more"));
+}
+
+TEST_CASE("lines that yaml-cpp would skip are refused", "[configs]") {
+  CHECK_THAT(mistake("%name: x\nmodel: {}\n"), Contains("sample.yaml:1: a line that begins with '%'"));
+  CHECK_THAT(mistake("%YAML 1.2\n---\nmodel: {}\n"), Contains("sample.yaml:1: a line that begins with '%'"));
+  CHECK_THAT(mistake("model: {}\n%"), Contains("sample.yaml:2: a line that begins with '%'"));
+  CHECK_THAT(mistake("name: |#  lost\n  kept\n"), Contains("sample.yaml:1: text behind the '|' or '>' of a block"));
+  CHECK(parse("name: |- # a comment\n  kept\n").name == "kept");
+  CHECK(parse("name: 100%\n").name == "100%");
 }
 
 TEST_CASE("a second document is refused", "[configs]") {
@@ -343,6 +360,15 @@ TEST_CASE("more than fifty problems are counted and not shown", "[configs]") {
   CHECK_THAT(problem, StartsWith("60 problems:\n  sample.yaml:1: zzz0") && Contains(":50: zzz49") &&
                           Catch::Matchers::EndsWith("\n  and 10 more"));
   CHECK(count(problem, "\n") == 51);
+}
+
+TEST_CASE("a file full of mistakes is refused within seconds", "[configs]") {
+  // It takes about 3 s here in a debug build; without a bound on the suggestions it grows with keys times known keys.
+  std::string text;
+  while (text.size() < 1'000'000) text += fmt::format("k{}:\n", text.size());
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK_THAT(mistake(text), Contains("problems:"));
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
 }
 
 TEST_CASE("contradictions are shown at the place of the key that they name", "[configs]") {

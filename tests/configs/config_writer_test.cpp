@@ -1,5 +1,8 @@
 // Written configs read back to equal ones; the list of keys; what differs between two configs.
+#include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <random>
 
 #include <catch2/catch.hpp>
