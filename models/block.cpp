@@ -6,18 +6,6 @@ namespace skipless {
 
 namespace {
 
-int64_t n_norm_parameters(NormKind kind, int64_t d) {
-  switch (kind) {
-    case NormKind::rms_norm:
-      return d;
-    case NormKind::layer_norm:
-      return 2 * d;
-    case NormKind::none:
-      return 0;
-  }
-  TORCH_CHECK(false, "a norm kind outside the enum");
-}
-
 NormKind first_norm_kind(const TransformerConfig& config, int64_t layer) {
   return config.norm == NormKind::none && layer == 0 ? NormKind::layer_norm : config.norm;
 }

@@ -30,6 +30,18 @@ torch::Tensor LayerNormImpl::forward(const torch::Tensor& x) {
   return at::layer_norm(x, {x.size(-1)}, weight_, bias_, eps_);
 }
 
+int64_t n_norm_parameters(NormKind kind, int64_t d) {
+  switch (kind) {
+    case NormKind::rms_norm:
+      return d;
+    case NormKind::layer_norm:
+      return 2 * d;
+    case NormKind::none:
+      return 0;
+  }
+  TORCH_CHECK(false, "a norm kind outside the enum");
+}
+
 Norm make_norm(NormKind kind, int64_t d, double eps) {
   switch (kind) {
     case NormKind::rms_norm:

@@ -51,6 +51,7 @@ class NoNormImpl : public NormImpl {
   torch::Tensor forward(const torch::Tensor& x) override { return x; }
 };
 
+int64_t n_norm_parameters(NormKind kind, int64_t d);
 Norm make_norm(NormKind kind, int64_t d, double eps);
 
 }  // namespace skipless

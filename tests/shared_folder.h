@@ -1,5 +1,6 @@
-// The folder of reference material that is not part of the project: SKIPLESS_SHARED, else ../shared beside the checkout.
-// A test that needs it begins with SKIPLESS_NEEDS(path), which says 'skipped' with the reason where the path is absent.
+// The folder of reference material that is not part of the project: SKIPLESS_SHARED, else ../shared beside the
+// checkout. A test that needs it begins with SKIPLESS_NEEDS(path), which says 'skipped' with the reason where the path
+// is absent.
 #pragma once
 
 #include <cstdlib>
@@ -23,9 +24,9 @@ inline void say_skipped(const std::string& reason) {
 
 }  // namespace skipless::test
 
-#define SKIPLESS_NEEDS(path)                                                     \
-  if (!std::filesystem::exists(path)) {                                          \
-    skipless::test::say_skipped("no " + std::filesystem::path(path).string());   \
+#define SKIPLESS_NEEDS(needed)                                                   \
+  if (!std::filesystem::exists(needed)) {                                        \
+    skipless::test::say_skipped("no " + std::filesystem::path(needed).string()); \
     SUCCEED();                                                                   \
     return;                                                                      \
   }                                                                              \

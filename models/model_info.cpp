@@ -1,0 +1,81 @@
+#include "models/model_info.h"
+
+#include "models/feed_forward.h"
+
+namespace skipless {
+
+namespace {
+
+int64_t matrix_parameters(const ModelConfig& config) {
+  int64_t sum = config.n_embedding() * config.d_model;  // the head, tied or not
+  for (int64_t layer = 0; layer < config.n_layer; ++layer) {
+    sum += config.block_config().attention_config().n_matrix_parameters(config, layer) +
+           FeedForwardImpl::n_matrix_parameters(config);
+  }
+  return sum;
+}
+
+/// Floats that one block keeps per token for its backward pass.
+double kept_floats(const ModelConfig& config, int64_t layer) {
+  const double d = static_cast<double>(config.d_model), d_ff = static_cast<double>(*config.d_ff);
+  const auto& attention = config.block_config().attention_config();
+  double kept = 2 * d;                                // q, k
+  kept += 2 * d;                                      // the attention's output, before and after its gain
+  kept += config.norm == NormKind::none ? d : 3 * d;  // each norm's input and normalised output; the block's output
+  if (config.qk_norm) kept += 2 * d;
+  if (attention.value_of(layer).kind != ProjectionKind::identity) kept += d;
+  if (attention.projection_of(layer, config.n_layer).kind != ProjectionKind::identity) kept += d;
+  if (!attention.shape.gamma.fixed_at(0)) kept += d;  // the running mean, which its gain multiplies
+  kept += d;                                          // the feed-forward's output, which its gain multiplies
+  kept += config.activation == Activation::relu ? d_ff : 2 * d_ff;
+  if (config.soft_cap > 0) kept += 4.0 * static_cast<double>(config.n_head * config.context_length);
+  return kept;
+}
+
+}  // namespace
+
+std::vector<PartSize> parameter_table(const ModelConfig& config) {
+  const int64_t d = config.d_model;
+  PartSize attention{"attention"}, feed_forward{"feed-forward"}, rest{"norms and gains of the blocks"};
+  for (int64_t layer = 0; layer < config.n_layer; ++layer) {
+    const int64_t of_attention = config.block_config().attention_config().n_parameters(config, layer);
+    const int64_t of_feed_forward = FeedForwardImpl::n_parameters(config);
+    attention.parameters += of_attention;
+    feed_forward.parameters += of_feed_forward;
+    rest.parameters += config.block_config().n_parameters(config, layer) - of_attention - of_feed_forward;
+  }
+  return {{"token embedding", config.n_embedding() * d},
+          {"position embedding", config.positions == PositionKind::learned ? *config.n_positions * d : 0},
+          attention,
+          feed_forward,
+          rest,
+          {"final norm", n_norm_parameters(config.final_norm, d)},
+          {"head", config.tied_head ? 0 : config.n_embedding() * d}};
+}
+
+int64_t n_parameters(const ModelConfig& config) {
+  int64_t sum = 0;
+  for (const auto& part : parameter_table(config)) sum += part.parameters;
+  return sum;
+}
+
+FlopsPerToken flops_per_token(const ModelConfig& config) {
+  const double visible = (static_cast<double>(config.context_length) + 1) / 2;
+  const double attention = 4.0 * static_cast<double>(config.d_model * config.n_layer) * visible;
+  const double forward = 2.0 * static_cast<double>(matrix_parameters(config)) + attention;
+  return {.forward = forward, .training = 3 * forward};
+}
+
+MemoryEstimate training_memory(const ModelConfig& config, int64_t sequences) {
+  const double parameters = static_cast<double>(n_parameters(config));
+  const double tokens = static_cast<double>(sequences * config.context_length);
+  double kept = 2.0 * static_cast<double>(config.d_model);  // embedding sum, final norm
+  for (int64_t layer = 0; layer < config.n_layer; ++layer) kept += kept_floats(config, layer);
+  return {.weights = 4 * parameters,
+          .gradients = 4 * parameters,
+          .optimizer = 8 * parameters,
+          .activations = 4 * tokens * kept,
+          .logits = 3 * 4 * tokens * static_cast<double>(config.n_embedding())};
+}
+
+}  // namespace skipless

@@ -1,0 +1,45 @@
+// What a config costs, by formula and without making a tensor: parameters per part, FLOPs per token, memory of a step.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/model_config.h"
+
+namespace skipless {
+
+struct PartSize {
+  std::string part;
+  int64_t parameters = 0;  // trained
+};
+
+/// Embeddings, then attention, feed-forward, norms and gains summed over the blocks, final norm, head (0 when tied).
+std::vector<PartSize> parameter_table(const ModelConfig& config);
+
+/// Trained parameters in all.
+int64_t n_parameters(const ModelConfig& config);
+
+/// Floating-point operations of one token: 2 per parameter of a matrix that the token is multiplied with (the head
+/// included, the embedding lookup not), and 4*d per visible key for Q K^T and A V, of which a causal token at position
+/// t sees t + 1: (T + 1) / 2 on average. Training costs three times the forward pass. Element-wise work is not counted.
+struct FlopsPerToken {
+  double forward = 0;
+  double training = 0;
+};
+FlopsPerToken flops_per_token(const ModelConfig& config);
+
+/// Bytes of a training step in fp32.
+struct MemoryEstimate {
+  double weights = 0;      // 4 bytes a parameter
+  double gradients = 0;    // 4
+  double optimizer = 0;    // 8: two moments of AdamW
+  double activations = 0;  // what the blocks keep for the backward pass, for one micro-batch
+  double logits = 0;       // logits, their log-softmax and their gradient, for one micro-batch
+  double total() const { return weights + gradients + optimizer + activations + logits; }
+};
+/// `sequences`: of one micro-batch. An estimate: it counts the tensors that each operation saves, and neither the
+/// allocator's slack nor the libraries' own buffers.
+MemoryEstimate training_memory(const ModelConfig& config, int64_t sequences);
+
+}  // namespace skipless

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Compares finished runs: a table on the terminal and in a file, and a picture of loss against steps and seconds.
+
+    .venv/bin/python scripts/compare_runs.py RUN RUN ... [--picture FILE.png] [--table FILE.md]
+
+The first run is the one that the others are compared with. Everything is read from each run's metrics.jsonl and
+version.json.
+"""
+import argparse
+import json
+import pathlib
+import statistics
+import sys
+
+
+def read_metrics(run):
+    file = run / "metrics.jsonl"
+    if not file.is_file():
+        sys.exit(f"{run}: not a run (there is no metrics.jsonl)")
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    metrics = {kind: [line for line in lines if line["kind"] == kind] for kind in ("start", "train", "eval")}
+    if not metrics["eval"]:
+        sys.exit(f"{run}: has no evaluation yet")
+    return metrics
+
+
+def summary(run):
+    """What one row of the table holds."""
+    metrics = read_metrics(run)
+    start = metrics["start"][-1]
+    # The first report covers step 1 alone, with its one-off allocations.
+    speeds = [line["tokens_per_second"] for line in metrics["train"][1:]] or [metrics["train"][0]["tokens_per_second"]]
+    return {
+        "name": run.name,
+        "parameters": start["parameters"],
+        "speed": statistics.median(speeds),
+        "loss": metrics["eval"][-1]["loss"],
+        "steps": metrics["eval"][-1]["step"],
+        "seconds": metrics["eval"][-1]["seconds"],
+        "metrics": metrics,
+    }
+
+
+def table(rows):
+    first = rows[0]
+    lines = [
+        f"| block | parameters | ratio | tokens/s | ratio | validation loss | minus {first['name']} | steps | seconds |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for row in rows:
+        lines.append(
+            f"| {row['name']} | {row['parameters'] / 1e6:.2f} M | {row['parameters'] / first['parameters']:.2f} "
+            f"| {row['speed']:,.0f} | {row['speed'] / first['speed']:.2f} "
+            f"| {row['loss']:.4f} | {row['loss'] - first['loss']:+.4f} | {row['steps']} | {row['seconds']:.0f} |"
+        )
+    return "\n".join(lines)
+
+
+def picture(rows, file):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), sharey=True)
+    for row in rows:
+        curve = row["metrics"]["eval"]
+        losses = [line["loss"] for line in curve]
+        axes[0].plot([line["step"] for line in curve], losses, marker="o", markersize=3, label=row["name"])
+        axes[1].plot([line["seconds"] for line in curve], losses, marker="o", markersize=3, label=row["name"])
+    axes[0].set_xlabel("optimizer steps")
+    axes[1].set_xlabel("seconds of training")
+    axes[0].set_ylabel("validation loss (nats per token)")
+    for axis in axes:
+        axis.grid(alpha=0.3)
+        axis.legend()
+    figure.tight_layout()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(file, dpi=120)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", nargs="+", type=pathlib.Path)
+    parser.add_argument("--picture", type=pathlib.Path)
+    parser.add_argument("--table", type=pathlib.Path)
+    arguments = parser.parse_args()
+    rows = [summary(run) for run in arguments.runs]
+    text = table(rows)
+    print(text)
+    if arguments.table:
+        arguments.table.write_text(text + "\n", encoding="utf-8")
+    if arguments.picture:
+        picture(rows, arguments.picture)
+
+
+if __name__ == "__main__":
+    main()
