@@ -1,0 +1,216 @@
+#include "models/convert/gpt2.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "configs/error.h"
+#include "models/convert/block_parts.h"
+
+namespace skipless {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kGpt2Prefix = "transformer.";
+constexpr const char* kGpt2Embedding = "transformer.wte.weight";
+constexpr const char* kGpt2Head = "lm_head.weight";
+
+class Gpt2MapBuilder {
+ public:
+  explicit Gpt2MapBuilder(const ModelConfig& config) : config_(config), d_(config.d_model) {}
+
+  TensorMap build() {
+    add(kGpt2Embedding, {config_.vocab_size, d_}, {{.ours = "embedding.tokens", .length = d_}});
+    add("transformer.wpe.weight", {*config_.n_positions, d_}, {{.ours = "embedding.positions", .length = d_}});
+    for (int64_t layer = 0; layer < config_.n_layer; ++layer) add_block(layer);
+    add_norm("transformer.ln_f.", "final_norm.");
+    if (!config_.tied_head) add(kGpt2Head, {config_.vocab_size, d_}, {{.ours = "head", .length = d_}});
+    return std::move(map_);
+  }
+
+ private:
+  void add(const std::string& name, std::vector<int64_t> shape, std::vector<TensorPiece> pieces) {
+    map_.push_back({.name = name, .shape = std::move(shape), .pieces = std::move(pieces)});
+  }
+
+  void add_norm(const std::string& theirs, const std::string& ours) {
+    for (const char* part : {"weight", "bias"}) add(theirs + part, {d_}, {{.ours = ours + part, .length = d_}});
+  }
+
+  /// A Conv1D layer, whose weight is [in, out].
+  void add_linear(const std::string& theirs, int64_t in, int64_t out, const std::string& weight,
+                  const std::string& bias) {
+    add(theirs + "weight", {in, out}, {{.ours = weight, .layout = Layout::transposed, .length = out}});
+    add(theirs + "bias", {out}, {{.ours = bias, .length = out}});
+  }
+
+  void add_block(int64_t layer) {
+    const auto theirs = fmt::format("transformer.h.{}.", layer);
+    const auto ours = fmt::format("block_{}.", layer);
+    add_norm(theirs + "ln_1.", ours + "norm_1.");
+    // Queries, keys and values are columns of one matrix.
+    add(theirs + "attn.c_attn.weight", {d_, 3 * d_},
+        {{.ours = ours + "attention.w_qk", .layout = Layout::transposed, .length = 2 * d_},
+         {.ours = ours + "attention.value.weight", .layout = Layout::transposed, .begin = 2 * d_, .length = d_}});
+    add(theirs + "attn.c_attn.bias", {3 * d_},
+        {{.ours = ours + "attention.b_qk", .length = 2 * d_},
+         {.ours = ours + "attention.value.bias", .begin = 2 * d_, .length = d_}});
+    add_linear(theirs + "attn.c_proj.", d_, d_, ours + "attention.projection.weight",
+               ours + "attention.projection.bias");
+    add_norm(theirs + "ln_2.", ours + "norm_2.");
+    add_linear(theirs + "mlp.c_fc.", d_, *config_.d_ff, ours + "feed_forward.w_1", ours + "feed_forward.b_1");
+    add_linear(theirs + "mlp.c_proj.", *config_.d_ff, d_, ours + "feed_forward.w_2", ours + "feed_forward.b_2");
+  }
+
+  const ModelConfig& config_;
+  int64_t d_;
+  TensorMap map_;
+};
+
+/// Typed reads of config.json; keys that GPT-2's own defaults cover may be absent.
+class Gpt2Settings {
+ public:
+  Gpt2Settings(const json& settings, const std::string& source) : settings_(settings), source_(source) {}
+
+  int64_t count(const char* key) const {
+    const auto& value = at(key);
+    if (!value.is_number_integer() || value.get<int64_t>() < 1) wrong(key, value, "a whole number above 0");
+    return value.get<int64_t>();
+  }
+  double number(const char* key, double otherwise) const {
+    const auto& value = at(key);
+    if (value.is_null()) return otherwise;
+    if (!value.is_number()) wrong(key, value, "a number");
+    return value.get<double>();
+  }
+  bool flag(const char* key, bool otherwise) const {
+    const auto& value = at(key);
+    if (value.is_null()) return otherwise;
+    if (!value.is_boolean()) wrong(key, value, "true or false");
+    return value.get<bool>();
+  }
+  /// A setting that changes what is computed, of which one value alone is supported.
+  void require(const char* key, bool supported) const {
+    if (flag(key, supported) != supported) wrong(key, at(key), supported ? "true" : "false");
+  }
+  const json& at(const char* key) const {
+    static const json kNull;
+    return settings_.contains(key) ? settings_[key] : kNull;
+  }
+  [[noreturn]] void wrong(const char* key, const json& value, const std::string& allowed) const {
+    throw UserError(
+        fmt::format("{}: {} is {}, which is not supported; allowed: {}", source_, key, value.dump(), allowed));
+  }
+
+ private:
+  const json& settings_;
+  const std::string& source_;
+};
+
+Activation activation(const Gpt2Settings& settings) {
+  const auto& value = settings.at("activation_function");
+  const std::string name = value.is_null() ? "gelu_new" : value.is_string() ? value.get<std::string>() : "";
+  if (name == "gelu_new" || name == "gelu_pytorch_tanh") return Activation::gelu_tanh;
+  if (name == "gelu") return Activation::gelu;
+  if (name == "relu") return Activation::relu;
+  settings.wrong("activation_function", value, "gelu_new, gelu_pytorch_tanh, gelu, relu");
+}
+
+ModelConfig model_config(const json& file, const std::string& source, std::vector<std::string>& notes) {
+  const Gpt2Settings s(file, source);
+  s.require("scale_attn_weights", true);
+  s.require("scale_attn_by_inverse_layer_idx", false);
+  s.require("add_cross_attention", false);
+  for (const char* key : {"resid_pdrop", "embd_pdrop", "attn_pdrop"}) {
+    if (s.number(key, 0) != 0) notes.push_back(fmt::format("{} {}: this model has no dropout", key, s.number(key, 0)));
+  }
+  ModelConfig config;
+  config.block = "pre_ln";
+  config.n_layer = s.count("n_layer");
+  config.d_model = s.count("n_embd");
+  config.n_head = s.count("n_head");
+  config.d_ff = s.at("n_inner").is_null() ? 4 * config.d_model : s.count("n_inner");
+  config.vocab_size = s.count("vocab_size");
+  config.n_positions = s.count("n_positions");
+  config.context_length = *config.n_positions;
+  config.norm = NormKind::layer_norm;
+  config.norm_eps = config.final_norm_eps = s.number("layer_norm_epsilon", 1e-5);
+  config.final_norm = NormKind::layer_norm;
+  config.activation = activation(s);
+  config.bias = {.query_key = true, .value = true, .projection = true, .feed_forward = true};
+  config.tied_head = s.flag("tie_word_embeddings", true);
+  config.init_std = s.number("initializer_range", 0.02);
+  finish_config(config, source);
+  return config;
+}
+
+/// The base model alone is saved without the prefix that the language model's names have.
+Tensors with_prefix(Tensors theirs) {
+  if (theirs.count("wte.weight") == 0) return theirs;
+  Tensors named;
+  for (auto& [name, tensor] : theirs) {
+    named.emplace(name == kGpt2Head ? name : std::string(kGpt2Prefix) + name, std::move(tensor));
+  }
+  return named;
+}
+
+bool all_fixed_at(double value, std::initializer_list<const GainConfig*> gains) {
+  for (const auto* gain : gains) {
+    if (!gain->fixed_at(value)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool is_gpt2_config(const json& settings) {
+  return settings.is_object() && settings.contains("model_type") && settings["model_type"] == "gpt2";
+}
+
+ImportedModel import_gpt2(const json& settings, Tensors theirs, const std::string& source) {
+  ImportedModel result;
+  result.config = model_config(settings, source, result.notes);
+  theirs = with_prefix(std::move(theirs));
+  std::erase_if(theirs, [](const auto& item) {
+    return item.first.ends_with(".attn.bias") || item.first.ends_with(".attn.masked_bias");
+  });
+  if (result.config.tied_head) merge_tied_head(theirs, kGpt2Embedding, kGpt2Head, source);
+  result.map = gpt2_map(result.config);
+  result.tensors = complete_state(result.config, our_tensors(result.map, theirs, source));
+  return result;
+}
+
+TensorMap gpt2_map(const ModelConfig& config) {
+  const auto refuse = [](const std::string& what) { throw UserError("a GPT-2 cannot express this model: " + what); };
+  if (config.block != "pre_ln") refuse("block is " + config.block);
+  if (config.norm != NormKind::layer_norm || config.final_norm != NormKind::layer_norm) {
+    refuse("norm and final_norm must be layer_norm");
+  }
+  if (config.norm_eps != config.final_norm_eps) refuse("norm_eps and final_norm_eps differ");
+  if (config.positions != PositionKind::learned) refuse("positions are not learned");
+  if (config.qk_norm || config.soft_cap != 0) refuse("it has qk_norm or soft_cap");
+  if (config.activation == Activation::leaky_relu || config.activation == Activation::geglu) {
+    refuse("activation is " + std::string(name_of(config.activation)));
+  }
+  const auto& bias = config.bias;
+  if (!bias.query_key || !bias.value || !bias.projection || !bias.feed_forward) refuse("a bias is missing");
+  auto copy = config;
+  const auto parts = block_parts(copy);
+  const auto& shape = parts.attention->shape;
+  if (!all_fixed_at(1, {parts.alpha_sa, parts.beta_sa, parts.alpha_ff, parts.beta_ff, &shape.beta}) ||
+      !all_fixed_at(0, {&shape.alpha, &shape.gamma})) {
+    refuse("it has gains");
+  }
+  for (int64_t layer = 0; layer < config.n_layer; ++layer) {
+    if (parts.attention->value_of(layer).kind != ProjectionKind::plain ||
+        parts.attention->projection_of(layer, config.n_layer).kind != ProjectionKind::plain) {
+      refuse("a value or output projection is not plain");
+    }
+  }
+  return Gpt2MapBuilder(config).build();
+}
+
+}  // namespace skipless

@@ -1,0 +1,79 @@
+// Another code's tensors against ours: names, layouts, and what must hold where one side has no counterpart.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/model_config.h"
+
+namespace skipless {
+
+using Tensors = std::map<std::string, at::Tensor>;
+
+enum class Layout {
+  same,
+  transposed,  // theirs [in, out] (Conv1D), ours [out, in]
+  per_head,    // theirs [1, H, 1, 1], ours [H, 1, 1]
+};
+
+/// One of our tensors inside one of theirs: columns begin .. begin + length - 1 of its last dimension.
+struct TensorPiece {
+  std::string ours{};
+  Layout layout = Layout::same;
+  int64_t begin = 0;
+  int64_t length = 0;
+};
+
+struct TheirTensor {
+  std::string name{};
+  std::vector<int64_t> shape{};
+  /// Empty where only they have it.
+  std::vector<TensorPiece> pieces{};
+  /// What every element must be, because our model has it as a constant: a frozen bias, a gain fixed at 0 or 1.
+  std::optional<double> required{};
+  /// What is written where only they have it.
+  double fill = 0;
+  /// False: a constant of theirs that is no parameter.
+  bool is_parameter = true;
+};
+using TensorMap = std::vector<TheirTensor>;
+
+/// A whole model in our form.
+struct ImportedModel {
+  ModelConfig config;
+  Tensors tensors;  // every parameter and buffer of Gpt(config)
+  TensorMap map;    // how they stand in the file
+  /// Settings of the file that only matter before or during training, and were left out. For the user to read.
+  std::vector<std::string> notes;
+};
+
+/// Our tensors from theirs. `source` names the file in messages. UserError naming the tensor when one is missing, unknown,
+/// of another shape, or not what `required` asks for.
+Tensors our_tensors(const TensorMap& map, const Tensors& theirs, const std::string& source);
+
+/// One of theirs from ours (weights or gradients), in their shape; undefined if a piece of it is missing or undefined, or
+/// if only they have it.
+at::Tensor their_tensor(const TheirTensor& entry, const Tensors& ours);
+
+/// All of theirs from ours; those that only they have are filled.
+Tensors their_tensors(const TensorMap& map, const Tensors& ours);
+
+/// Builds Gpt(config), and gives all its parameters and buffers with the values of `ours`; buffers that `ours` lacks keep
+/// what the config gives them. A tensor of `ours` that the model lacks, or the reverse, is a mistake of the map.
+Tensors complete_state(const ModelConfig& config, const Tensors& ours);
+
+/// Resolves and checks a config made from a foreign one; UserError listing the problems.
+void finish_config(ModelConfig& config, const std::string& source);
+
+/// A tied head may be written under either name or under both: leaves it under `embedding` alone. UserError if both are
+/// there and differ.
+void merge_tied_head(Tensors& theirs, const std::string& embedding, const std::string& head, const std::string& source);
+
+std::string shape_text(at::IntArrayRef shape);
+
+}  // namespace skipless
