@@ -39,13 +39,14 @@ void BpeEncoder::encode(std::string_view text, const Blocks& blocks) {
   std::string_view piece;
   std::vector<std::int32_t> ids;
   while (pieces_.next(piece)) {
-    encode_piece(piece, static_cast<std::size_t>(piece.data() - text.data()), ids);
+    const auto offset = static_cast<std::size_t>(piece.data() - text.data());
+    encode_piece(piece, offset, ids);
     if (ids.size() >= kBlock) {
-      blocks(ids);
+      blocks(ids, offset + piece.size());
       ids.clear();
     }
   }
-  if (!ids.empty()) blocks(ids);
+  if (!ids.empty()) blocks(ids, text.size());
 }
 
 void BpeEncoder::encode_piece(std::string_view piece, std::size_t offset, std::vector<std::int32_t>& ids) {

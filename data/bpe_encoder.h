@@ -22,8 +22,9 @@ class BpeEncoder {
   /// is not valid UTF-8 and for a byte that the tokenizer has no token for.
   void encode(std::string_view text, std::vector<std::int32_t>& ids);
 
-  /// The same in blocks of bounded size, for texts of any length. `blocks` sees the ids in order.
-  using Blocks = std::function<void(std::span<const std::int32_t>)>;
+  /// The same in blocks of bounded size, for texts of any length. `blocks` sees the ids in order, and how many bytes of
+  /// the text are encoded by then.
+  using Blocks = std::function<void(std::span<const std::int32_t> ids, std::size_t bytes)>;
   void encode(std::string_view text, const Blocks& blocks);
 
  private:

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -28,13 +29,15 @@ using nlohmann::json;
 /// Names the files of a corpus by path, size and time of change: reading all of a large one again, only to say that
 /// nothing is to be done, would take as long as preparing it.
 std::string fingerprint(const InputFiles& inputs) {
-  std::string text;
+  // Each line's hash is the next one's seed: no text as long as the list of files.
+  std::uint64_t hash = 0;
   for (const InputFile& file : inputs.files) {
     std::error_code ignored;
-    text += fmt::format("{}\n{} {}\n", fs::weakly_canonical(file.path, ignored).string(), file.size, file.modified);
+    const std::string line =
+        fmt::format("{}\n{} {}\n", fs::weakly_canonical(file.path, ignored).string(), file.size, file.modified);
+    hash = XXH3_64bits_withSeed(line.data(), line.size(), hash);
   }
-  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
-  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+  return fmt::format("{:016x}", hash);
 }
 
 /// What decides the shards' bytes.
@@ -161,11 +164,13 @@ class Preparation {
     const std::uint64_t hash = XXH3_64bits_withSeed(document.text.data(), document.text.size(), options_.seed);
     smallest_ = std::min(smallest_, hash);
     largest_ = std::max(largest_, hash);
+    const std::uint64_t bytes_before = progress_.bytes_done;
     TokenShardWriter& shard = hash < threshold ? *validation_ : *train_;
     try {
-      encoder_.encode(document.text, [&](std::span<const std::int32_t> ids) {
+      encoder_.encode(document.text, [&](std::span<const std::int32_t> ids, std::size_t bytes) {
         shard.append(ids);
         progress_.tokens += static_cast<std::int64_t>(ids.size());
+        progress_.bytes_done = bytes_before + std::min<std::uint64_t>(bytes, document.file_bytes);
         report(false);
       });
     } catch (const UserError& error) {
@@ -173,7 +178,7 @@ class Preparation {
     }
     shard.end_document();
     ++progress_.documents;
-    progress_.bytes_done += document.file_bytes;
+    progress_.bytes_done = bytes_before + document.file_bytes;
   }
 
   void skip(const SkippedDocument& document) {
@@ -233,6 +238,11 @@ PrepareResult prepare(const PrepareOptions& options, const PrepareHooks& hooks) 
   const BpeTokenizer tokenizer = read_tokenizer(options.tokenizer);
   const InputFiles inputs = find_input_files(
       {.paths = options.paths, .globs = options.globs, .excludes = options.excludes, .never = options.out});
+  const auto is_json_lines = [](const InputFile& file) { return file.is_json_lines(); };
+  if (!options.field.empty() && std::none_of(inputs.files.begin(), inputs.files.end(), is_json_lines)) {
+    throw UserError(fmt::format("--field {} is for .jsonl files, but there is none among the {} input files",
+                                options.field, inputs.files.size()));
+  }
   make_folder(options.out);
   const json settings = settings_of(options, inputs, tokenizer);
   if (const auto data = find_preparation(options, settings, hooks)) {

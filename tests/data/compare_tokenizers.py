@@ -2,9 +2,9 @@
 """Compares skipless' byte-level BPE with the pinned `tokenizers` package, id for id, on whole files.
 
     .venv/bin/python tests/data/compare_tokenizers.py --tool build/release/tests/tokenize_file \
-        --tokenizer data/tokenizers/python_4096 --files DIR_OR_FILE... [--time]
+        --tokenizer data/tokenizers/python_4096 --stdlib [--files DIR_OR_FILE...] [--time]
 
-Every file that is valid UTF-8 is one document (others are counted and left out). Exits with 1 when any id differs. --time
+--stdlib takes the Python files of the interpreter's standard library, its tests included. Every file that is valid UTF-8 is one document (others are counted and left out). Exits with 1 when any id differs. --time
 measures both on the same documents held in memory, on one thread, the package through encode_batch.
 """
 import argparse
@@ -13,6 +13,7 @@ import pathlib
 import struct
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 
@@ -38,17 +39,29 @@ def package_tokenizer(path):
     return tokenizer
 
 
-def documents(paths, pattern):
-    """Texts of all files, and the number of files that are not UTF-8."""
-    texts, invalid = {}, 0
+def find_files(paths, pattern):
+    """All files below the paths."""
     for path in paths:
-        for file in sorted(path.rglob(pattern)) if path.is_dir() else [path]:
-            if not file.is_file():
-                continue
-            try:
-                texts[file] = file.read_bytes().decode("utf-8")
-            except UnicodeDecodeError:
-                invalid += 1
+        yield from sorted(path.rglob(pattern)) if path.is_dir() else [path]
+
+
+def standard_library():
+    root = pathlib.Path(sysconfig.get_path("stdlib"))
+    for file in sorted(root.rglob("*.py")):
+        if not {"site-packages", "dist-packages"} & set(file.relative_to(root).parts):
+            yield file
+
+
+def read_texts(files):
+    """Texts of the files, and the number of files that are not UTF-8."""
+    texts, invalid = {}, 0
+    for file in files:
+        if not file.is_file():
+            continue
+        try:
+            texts[file] = file.read_bytes().decode("utf-8")
+        except UnicodeDecodeError:
+            invalid += 1
     return texts, invalid
 
 
@@ -72,13 +85,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tool", required=True)
     parser.add_argument("--tokenizer", required=True, type=pathlib.Path)
-    parser.add_argument("--files", required=True, nargs="+", type=pathlib.Path)
+    parser.add_argument("--files", default=[], nargs="+", type=pathlib.Path)
+    parser.add_argument("--stdlib", action="store_true")
     parser.add_argument("--pattern", default="*", help="selects files in folders (default: all)")
     parser.add_argument("--time", action="store_true")
     arguments = parser.parse_args()
 
     package = package_tokenizer(arguments.tokenizer)
-    texts, invalid = documents(arguments.files, arguments.pattern)
+    files = [*find_files(arguments.files, arguments.pattern), *(standard_library() if arguments.stdlib else [])]
+    texts, invalid = read_texts(files)
+    if not texts:
+        parser.error("nothing to compare: give --files or --stdlib")
     size = sum(len(text.encode()) for text in texts.values())
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as list_file:
         list_file.write("".join(f"{file}\n" for file in texts))

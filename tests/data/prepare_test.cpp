@@ -317,6 +317,7 @@ TEST_CASE("options and inputs that cannot be used are refused", "[prepare]") {
                Contains("--validation-fraction"));
   }
   CHECK_THAT(refusal([](PrepareOptions& o) { o.paths = {}; }), Contains("no input"));
+  CHECK_THAT(refusal([](PrepareOptions& o) { o.field = "text"; }), Contains("--field text is for .jsonl files"));
   CHECK_THAT(refusal([](PrepareOptions& o) { o.paths = {"/nowhere/*.txt"}; }), Contains("matches no file"));
   CHECK_THAT(refusal([](PrepareOptions& o) { o.paths = {"/dev/null"}; }), Contains("neither a file nor a folder"));
   CHECK_THAT(refusal([](PrepareOptions& o) { o.tokenizer = "/nowhere.json"; }), Contains("/nowhere.json"));
