@@ -23,13 +23,13 @@ constexpr double kSmallestGradientScale = 1e-3;
 
 /// Float32, against their float32. parity/README.md measured how far theirs is from their float64: logits 2e-6, matrix
 /// gradients 1e-6 norm-wise; its advice for gains, whose terms cancel, is an absolute scale. In units of the case's
-/// largest gradient theirs are off by up to 8e-7 for gains and 6e-7 for norms and biases, and their losses by 6e-7. Both
-/// sides round, so each bound is twice what was measured, rounded up to one digit.
-constexpr double kFloat32Logits = 4e-6;
-constexpr double kFloat32Loss = 2e-6;
-constexpr double kFloat32Matrix = 2e-6;
-constexpr double kFloat32NormOrBias = 2e-6;
-constexpr double kFloat32Gain = 2e-6;
+/// largest gradient, theirs are off by up to 8e-7 for gains and 6e-7 for norms and biases, and their losses by 6e-7.
+/// Each bound is about four times what was measured: both sides round, and another processor sums in another order.
+constexpr double kFloat32Logits = 8e-6;
+constexpr double kFloat32Loss = 3e-6;
+constexpr double kFloat32Matrix = 4e-6;
+constexpr double kFloat32NormOrBias = 3e-6;
+constexpr double kFloat32Gain = 3e-6;
 
 struct Result {
   at::Tensor logits, loss;
