@@ -1,0 +1,82 @@
+// skipless eval RUN: loss and perplexity on prepared shards.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/commands.h"
+#include "configs/error.h"
+#include "data/chunk_batches.h"
+#include "data/prepared_data.h"
+#include "eval/loss.h"
+#include "train/device.h"
+#include "train/load_run.h"
+
+namespace skipless {
+
+namespace {
+
+struct EvalOptions {
+  std::string run;
+  std::string data;
+  std::string split = "validation";
+  std::string checkpoint = "last";
+  std::string device;
+  int64_t tokens = 0;
+  bool json = false;
+};
+
+PreparedData open_data(const std::string& folder, const LoadedRun& run) {
+  PreparedData data = PreparedData::open(folder);
+  if (data.tokenizer_hash != run.state.tokenizer) {
+    throw UserError(fmt::format("'{}' was prepared with another tokenizer ({}) than the model was trained on ({})",
+                                folder, data.tokenizer_hash, run.state.tokenizer));
+  }
+  return data;
+}
+
+void run_eval(const EvalOptions& options) {
+  LoadedRun run = load_run(options.run, options.checkpoint, options.device);
+  const std::string folder = options.data.empty() ? run.config.data.folder : options.data;
+  const PreparedData data = open_data(folder, run);
+  const TokenShard& shard = options.split == "train" ? data.train : data.validation;
+  const EvaluationBatches batches(shard, run.config.model.context_length, *run.config.train.micro_batch,
+                                  options.tokens > 0 ? options.tokens : shard.tokens());
+  const LossResult result = evaluate_loss(run.model, batches, run.device);
+  if (options.json) {
+    const nlohmann::ordered_json json = {{"run", options.run},
+                                         {"step", run.state.step},
+                                         {"data", folder},
+                                         {"split", options.split},
+                                         {"loss", result.loss()},
+                                         {"perplexity", result.perplexity()},
+                                         {"predicted_tokens", result.tokens}};
+    fmt::print("{}\n", json.dump());
+  } else {
+    fmt::print("{} loss {:.6f}  perplexity {:.4f}  ({} predicted tokens, step {})\n", options.split, result.loss(),
+               result.perplexity(), result.tokens, run.state.step);
+  }
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app) {
+  const auto options = std::make_shared<EvalOptions>();
+  CLI::App* command = app.add_subcommand("eval", "Loss and perplexity of a run's model on prepared data");
+  command->add_option("run", options->run, "Folder of the run")->required();
+  command->add_option("--data", options->data, "Folder that 'skipless prepare' wrote; default: the run's own");
+  command->add_option("--split", options->split, "Which shard")
+      ->check(CLI::IsMember({"validation", "train"}))
+      ->capture_default_str();
+  command->add_option("--checkpoint", options->checkpoint, "last, best (lowest validation loss), or a step")
+      ->capture_default_str();
+  command->add_option("--tokens", options->tokens, "Only the first tokens of the shard; default: all")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 60));
+  command->add_option("--device", options->device, "cpu, cuda or cuda:N; default: the run's own");
+  command->add_flag("--json", options->json, "Print one JSON object");
+  command->callback([options] { run_eval(*options); });
+}
+
+}  // namespace skipless

@@ -1,0 +1,49 @@
+#include "cli/logging.h"
+
+#include <fmt/format.h>
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <cstdio>
+#include <memory>
+#include <mutex>
+
+namespace skipless {
+
+namespace {
+
+/// Plain text: what is good on standard output, what is not on standard error behind its level.
+class ConsoleSink : public spdlog::sinks::base_sink<std::mutex> {
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    std::FILE* out = message.level >= spdlog::level::warn ? stderr : stdout;
+    std::string line;
+    if (message.level >= spdlog::level::warn) {
+      const auto level = spdlog::level::to_string_view(message.level);
+      line = std::string(level.data(), level.size()) + ": ";
+    }
+    line.append(message.payload.data(), message.payload.size());
+    line += '\n';
+    std::fwrite(line.data(), 1, line.size(), out);
+    std::fflush(out);
+  }
+  void flush_() override {}
+};
+
+}  // namespace
+
+const std::vector<std::string>& log_levels() {
+  static const std::vector<std::string> kLevels{"debug", "info", "warning", "error", "off"};
+  return kLevels;
+}
+
+void set_up_logging(const std::string& level) {
+  auto console = std::make_shared<ConsoleSink>();
+  console->set_level(spdlog::level::from_str(level));
+  auto logger = std::make_shared<spdlog::logger>("skipless", console);
+  logger->set_level(spdlog::level::debug);
+  logger->flush_on(spdlog::level::info);
+  spdlog::set_default_logger(logger);
+}
+
+}  // namespace skipless

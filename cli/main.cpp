@@ -1,0 +1,91 @@
+// The program: subcommands, messages of errors, exit codes (0 done, 1 failed while running, 2 the user's mistake).
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/logging.h"
+#include "cli/openmp.h"
+#include "cli/version.h"
+#include "configs/error.h"
+
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kUserMistake = 2;
+
+int fail(int code, const std::string& message) {
+  std::fflush(stdout);
+  fmt::print(stderr, "error: {}\n", message);
+  return code;
+}
+
+int fail_for_memory(const std::string& detail) {
+  return fail(kFailed, "out of memory; a smaller train.micro_batch needs less, with the same result" +
+                           (detail.empty() ? "" : " (" + detail + ")"));
+}
+
+/// LibTorch's message without the C++ stack and the lines that explain its options.
+int fail_in_libtorch(const c10::Error& error) {
+  const std::string text = error.what_without_backtrace();
+  const std::string line = text.substr(0, text.find('\n'));
+  const bool memory = dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
+                      text.find("can't allocate memory") != std::string::npos;
+  return memory ? fail_for_memory(line) : fail(kFailed, line);
+}
+
+int run_program(int argc, char** argv) {
+  CLI::App app("skipless: train transformers with simplified blocks (He & Hofmann, 2024)", "skipless");
+  app.require_subcommand(1);
+  app.fallthrough();
+  app.set_version_flag("--version", [] { return skipless::version_text(); });
+  std::string level = "info";
+  app.add_option("--log-level", level, "The least that is shown: debug, info, warning, error or off")
+      ->check(CLI::IsMember(skipless::log_levels()))
+      ->capture_default_str();
+  app.parse_complete_callback([&level] { skipless::set_up_logging(level); });
+  skipless::add_prepare(app);
+  skipless::add_info(app);
+  skipless::add_train(app);
+  skipless::add_eval(app);
+  skipless::add_convert(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUserMistake;
+  } catch (const skipless::ExitCode& exit) {
+    return exit.code;
+  } catch (const skipless::UserError& error) {
+    return fail(kUserMistake, error.what());
+  } catch (const std::bad_alloc&) {
+    return fail_for_memory("");
+  } catch (const c10::Error& error) {
+    return fail_in_libtorch(error);
+  } catch (const std::exception& error) {
+    return fail(kFailed, error.what());
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  skipless::let_openmp_threads_sleep(argv);
+  // A limit on file sizes and a closed pipe are errors of a write, to be reported, and not the end of the program.
+  std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);
+  const int code = run_program(argc, argv);
+  errno = 0;
+  if ((std::fflush(stdout) != 0 || std::ferror(stdout) != 0) && code == 0) {
+    return fail(kFailed, fmt::format("cannot write to standard output{}{}", errno != 0 ? ": " : "",
+                                     errno != 0 ? std::strerror(errno) : ""));
+  }
+  return code;
+}

@@ -1,0 +1,46 @@
+// What training changes, a model and its optimizer, and how: one optimizer step.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "models/gpt.h"
+#include "train/adamw.h"
+#include "train/run_config.h"
+
+namespace skipless {
+
+class Learner {
+ public:
+  /// Builds the model from the config and its seed, on the CPU, and moves it to `device`.
+  Learner(const RunConfig& config, at::Device device);
+
+  struct Step {
+    TokenLoss loss;            // sum over the step's tokens, and their number
+    at::Tensor gradient_norm;  // of the gradient of the mean over tokens, before clipping
+  };
+
+  /// Step `index` (from 0) on the sequences `ids` [batch_size, T], which lie on the device: micro-batches, the last one
+  /// possibly smaller, gradient of the mean over all their tokens, clipping, update. The host waits for nothing; the
+  /// results are scalars on the device.
+  /// A step without a counted token changes nothing. A step whose loss or gradient is not finite changes nothing
+  /// either, and neither do those after it, so that its cause can still be looked for.
+  Step step(int64_t index, const at::Tensor& ids, const at::Tensor& labels = {});
+
+  /// The first step that was not finite, or -1. Waits for the device.
+  int64_t failed_step() const { return failed_step_.item<int64_t>(); }
+
+  Gpt& model() { return model_; }
+  AdamW& optimizer() { return optimizer_; }
+
+ private:
+  TrainConfig config_;
+  Gpt model_;
+  AdamW optimizer_;
+  std::vector<at::Tensor> parameters_;
+  at::Tensor failed_step_;  // int64 scalar
+};
+
+}  // namespace skipless

@@ -1,0 +1,26 @@
+// The model of a run, from one of its checkpoints.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <filesystem>
+#include <string>
+
+#include "models/gpt.h"
+#include "train/checkpoint.h"
+#include "train/run_config.h"
+
+namespace skipless {
+
+struct LoadedRun {
+  RunConfig config;
+  TrainingState state;
+  at::Device device = at::kCPU;
+  Gpt model{nullptr};  // on `device`, in evaluation mode
+};
+
+/// `which`: "last", "best" (the lowest validation loss that was measured at a checkpoint) or a step. `device` "": the
+/// run's own. UserError when there is no such run, checkpoint or device, or when the checkpoint cannot be used.
+LoadedRun load_run(const std::filesystem::path& folder, const std::string& which, const std::string& device);
+
+}  // namespace skipless

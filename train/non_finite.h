@@ -1,0 +1,21 @@
+// Where a number that is not finite comes from.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+
+#include "models/gpt.h"
+
+namespace skipless {
+
+/// Repeats forward and backward on the batch `ids` [B, T], `micro_batch` rows at a time, and names the first tensor
+/// that holds a NaN or an infinity: parameters in their order, then activations from the embedding on, the loss, and
+/// gradients from the last layer back. "" if there is none.
+std::string first_non_finite(Gpt& model, const at::Tensor& ids, int64_t micro_batch);
+
+/// The first parameter that holds one; "" if there is none.
+std::string first_non_finite_parameter(const torch::nn::Module& module);
+
+}  // namespace skipless

@@ -1,0 +1,82 @@
+#include "train/progress.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace skipless {
+
+namespace {
+
+/// 1234567 -> "1,234,567"
+std::string grouped(double value) {
+  std::string digits = fmt::format("{:.0f}", value);
+  for (int64_t i = static_cast<int64_t>(digits.size()) - 3; i > 0; i -= 3) digits.insert(static_cast<size_t>(i), ",");
+  return digits;
+}
+
+int terminal_width() {
+  winsize size{};
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+}  // namespace
+
+std::string clock_text(double seconds) {
+  const auto s = static_cast<int64_t>(std::llround(std::max(0.0, seconds)));
+  return s < 3600 ? fmt::format("{}:{:02}", s / 60, s % 60)
+                  : fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+}
+
+std::string progress_text(const StepReport& report, int64_t steps) {
+  return fmt::format("step {}/{}  loss {:.4f}  {} tokens/s  {:.1f} ms/step  ETA {}", report.step, steps, report.loss,
+                     grouped(report.tokens_per_second), report.ms_per_step,
+                     clock_text(static_cast<double>(steps - report.step) * report.ms_per_step / 1000));
+}
+
+std::string progress_bar(const StepReport& report, int64_t steps, int width) {
+  constexpr int64_t kCells = 20;
+  const int64_t full = std::clamp<int64_t>(report.step * kCells / steps, 0, kCells);
+  std::string text = fmt::format("[{}{}] {}", std::string(static_cast<size_t>(full), '#'),
+                                 std::string(static_cast<size_t>(kCells - full), '-'), progress_text(report, steps));
+  if (width > 0 && text.size() > static_cast<size_t>(width)) text.resize(static_cast<size_t>(width));
+  return text;
+}
+
+void Progress::report(const StepReport& report) {
+  last_ = report;
+  if (terminal_) {
+    draw();
+  } else {
+    spdlog::info("{}", progress_text(report, steps_));
+  }
+}
+
+void Progress::advance(int64_t step) {
+  constexpr auto kPause = std::chrono::milliseconds(200);
+  const bool known = last_.step > 0;
+  if (!terminal_ || !known || std::chrono::steady_clock::now() - drawn_at_ < kPause) return;
+  last_.step = step;
+  draw();
+}
+
+void Progress::draw() {
+  fmt::print("\r\x1b[K{}", progress_bar(last_, steps_, terminal_width() - 1));
+  std::fflush(stdout);
+  drawn_ = true;
+  drawn_at_ = std::chrono::steady_clock::now();
+}
+
+void Progress::clear() {
+  if (!drawn_) return;
+  fmt::print("\r\x1b[K");
+  std::fflush(stdout);
+  drawn_ = false;
+}
+
+}  // namespace skipless

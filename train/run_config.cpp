@@ -1,0 +1,86 @@
+#include "train/run_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "train/device.h"
+
+namespace skipless {
+
+void DataConfig::keys(Schema& s) {
+  s.key("folder", folder, "folder that 'skipless prepare' wrote");
+}
+
+void DataConfig::check(Problems& problems) const {
+  if (folder.empty()) problems.add("folder", "is needed: the folder that 'skipless prepare' wrote");
+}
+
+void TrainConfig::keys(Schema& s) {
+  const auto count = Range<int64_t>::between(1, 1'000'000'000);
+  const auto every = Range<int64_t>::between(0, 1'000'000'000);
+  s.key("steps", steps, count, "optimizer steps");
+  s.key("batch_size", batch_size, Range<int64_t>::between(1, 1'000'000), "sequences per optimizer step");
+  s.key("micro_batch", micro_batch, Range<int64_t>::between(1, 1'000'000),
+        "sequences per forward pass; their gradients add up to one step of batch_size; empty: batch_size");
+  schedule.keys(s);
+  optimizer.keys(s);
+  s.key("clip_norm", clip_norm, Range<double>::between(0, 1e9), "largest global norm of the gradient; 0: no clipping");
+  s.key("seed", seed, Range<int64_t>::at_least(0), "of the model's initial values");
+  s.key("data_seed", data_seed, Range<int64_t>::at_least(0), "of the order of the training data");
+  s.key("eval_every", eval_every, every, "steps between evaluations, and one at the end; 0: none");
+  s.key("eval_tokens", eval_tokens, count, "validation tokens of an evaluation: always the first ones");
+  s.key("save_every", save_every, every, "steps between checkpoints, and one at the end; 0: at the end alone");
+  s.key("keep_checkpoints", keep_checkpoints, Range<int64_t>::between(1, 1'000'000),
+        "newest checkpoints that are kept, beside the best one");
+  s.key("log_every", log_every, count, "steps between lines of metrics.jsonl");
+  s.key("device", device, "cpu, cuda or cuda:N");
+  s.key("threads", threads, Range<int64_t>::between(0, 4096), "CPU threads; 0: as many as there are cores");
+}
+
+void TrainConfig::resolve() {
+  if (!micro_batch) micro_batch = batch_size;
+  schedule.resolve();
+}
+
+void TrainConfig::check(Problems& problems, const ModelConfig& model) const {
+  if (*micro_batch > batch_size) {
+    problems.add("micro_batch",
+                 fmt::format("{} sequences are more than the batch_size of {}", *micro_batch, batch_size));
+  }
+  schedule.check(problems, steps);
+  if (eval_every > 0 && eval_tokens < model.context_length) {
+    problems.add("eval_tokens", fmt::format("{} tokens are fewer than one sequence (model.context_length {})",
+                                            eval_tokens, model.context_length));
+  }
+  if (!is_device_name(device)) problems.add("device", fmt::format("'{}' is not one of cpu, cuda, cuda:N", device));
+}
+
+void RunConfig::keys(Schema& s) {
+  s.section("model", model, "the model");
+  s.section("data", data, "what it is trained on");
+  s.section("train", train, "how it is trained");
+}
+
+void RunConfig::resolve() {
+  model.resolve();
+  train.resolve();
+}
+
+void RunConfig::check(Problems& problems) const {
+  problems.within("model", [&](Problems& p) { model.check(p); });
+  problems.within("data", [&](Problems& p) { data.check(p); });
+  problems.within("train", [&](Problems& p) { train.check(p, model); });
+}
+
+bool may_change_between_runs(const std::string& key_path) {
+  // data.folder: the data themselves are compared by their checksum (CheckpointState::train_data).
+  static constexpr std::array<std::string_view, 8> kFree{
+      "data.folder",     "train.micro_batch",      "train.eval_every", "train.save_every",
+      "train.log_every", "train.keep_checkpoints", "train.device",     "train.threads"};
+  return std::find(kFree.begin(), kFree.end(), key_path) != kFree.end();
+}
+
+}  // namespace skipless

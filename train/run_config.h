@@ -1,0 +1,58 @@
+// A training run's whole config: model, data, training.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "configs/schema.h"
+#include "models/model_config.h"
+#include "train/adamw.h"
+#include "train/schedule.h"
+
+namespace skipless {
+
+struct DataConfig {
+  std::string folder;
+
+  void keys(Schema& s);
+  void check(Problems& problems) const;
+};
+
+struct TrainConfig {
+  int64_t steps = 1000;
+  int64_t batch_size = 32;
+  std::optional<int64_t> micro_batch;  // default batch_size
+  ScheduleConfig schedule;
+  OptimizerConfig optimizer;
+  double clip_norm = 1;
+  int64_t seed = 0;
+  int64_t data_seed = 0;
+  int64_t eval_every = 500;
+  int64_t eval_tokens = 262'144;
+  int64_t save_every = 500;
+  int64_t keep_checkpoints = 2;
+  int64_t log_every = 10;
+  std::string device = "cpu";
+  int64_t threads = 0;
+
+  void keys(Schema& s);
+  void resolve();
+  void check(Problems& problems, const ModelConfig& model) const;
+};
+
+struct RunConfig {
+  ModelConfig model;
+  DataConfig data;
+  TrainConfig train;
+
+  void keys(Schema& s);
+  void resolve();
+  void check(Problems& problems) const;
+};
+
+/// Whether a run may be continued under another value of this key ("train.log_every"): keys that change what is
+/// watched, kept, or where the work is done, but not what is computed.
+bool may_change_between_runs(const std::string& key_path);
+
+}  // namespace skipless
