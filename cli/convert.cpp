@@ -75,9 +75,10 @@ ImportedModel import(const ConvertOptions& options, const fs::path& weights) {
   const auto settings = read_settings(config);
   const bool authors = options.from == "auto" ? is_official_config(settings) : options.from == "authors";
   if (options.from == "auto" && !authors && !is_gpt2_config(settings)) {
-    throw UserError(fmt::format("{}: neither the settings of the authors (model_cfg or overrides) nor those of a GPT-2 "
-                                "(model_type gpt2); if it is one of them, say so with --from",
-                                config.string()));
+    throw UserError(
+        fmt::format("{}: neither the settings of the authors (model_cfg or overrides) nor those of a GPT-2 "
+                    "(model_type gpt2); if it is one of them, say so with --from",
+                    config.string()));
   }
   auto tensors = read_safetensors(weights).tensors;
   const auto source = weights.string();

@@ -11,9 +11,9 @@ namespace skipless {
 /// Whether this is the config.json of a GPT-2.
 bool is_gpt2_config(const nlohmann::json& settings);
 
-/// Names may lack the prefix "transformer."; lm_head.weight may stand beside the embedding that it is tied to, or in its
-/// place; mask buffers are left out. Settings that change what is computed and that this code lacks are refused by name
-/// (UserError, `source` first).
+/// Names may lack the prefix "transformer."; lm_head.weight may stand beside the embedding that it is tied to, or in
+/// its place; mask buffers are left out. Settings that change what is computed and that this code lacks are refused by
+/// name (UserError, `source` first).
 ImportedModel import_gpt2(const nlohmann::json& settings, Tensors theirs, const std::string& source);
 
 /// The tensors of a GPT-2 of this model, with the prefix; UserError if a GPT-2 cannot express it.

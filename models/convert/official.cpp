@@ -228,8 +228,7 @@ void add_identities(const TensorMap& map, const ModelConfig& config, Tensors& th
     if (entry.is_parameter || theirs.count(entry.name) > 0) continue;
     const bool of_value = entry.name.ends_with("v_attn.id");
     const int64_t layer = std::stoll(entry.name.substr(entry.name.find(".h.") + 3));
-    const auto init =
-        of_value ? attention.value_of(layer).init : attention.projection_of(layer, config.n_layer).init;
+    const auto init = of_value ? attention.value_of(layer).init : attention.projection_of(layer, config.n_layer).init;
     if (init != WeightInit::identity) {
       throw UserError(fmt::format("{}: no tensor '{}': the fixed W_init is random, and their checkpoints lack it",
                                   source, entry.name));
@@ -252,8 +251,7 @@ ImportedModel import_official(const nlohmann::json& settings, Tensors theirs, co
   const auto composed = compose_official_settings(settings, source);
   check_sizes(settings.contains("model_cfg") ? settings["model_cfg"] : settings, sizes, source);
   ImportedModel result;
-  result.config =
-      official_model_config(composed, sizes, layer_norm_eps(settings, source), source, result.notes);
+  result.config = official_model_config(composed, sizes, layer_norm_eps(settings, source), source, result.notes);
   result.map = official_map(result.config);
   add_identities(result.map, result.config, theirs, source);
   result.tensors = complete_state(result.config, our_tensors(result.map, theirs, source));

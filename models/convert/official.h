@@ -9,13 +9,13 @@
 
 namespace skipless {
 
-/// Whether these settings are the authors': they hold a `model_cfg`, a list of `overrides`, or the settings themselves at
-/// the top, as the config.json that their run saves.
+/// Whether these settings are the authors': they hold a `model_cfg`, a list of `overrides`, or the settings themselves
+/// at the top, as the config.json that their run saves.
 bool is_official_config(const nlohmann::json& settings);
 
-/// Their settings and weights in our form. Sizes are those of the tensors; a setting that contradicts them, or that this
-/// code cannot honour, is refused by name (UserError, `source` first). `const/<module>.id` is the fixed W_init of a
-/// gained projection, which their state_dict lacks; it may be absent where it is the identity.
+/// Their settings and weights in our form. Sizes are those of the tensors; a setting that contradicts them, or that
+/// this code cannot honour, is refused by name (UserError, `source` first). `const/<module>.id` is the fixed W_init of
+/// a gained projection, which their state_dict lacks; it may be absent where it is the identity.
 ImportedModel import_official(const nlohmann::json& settings, Tensors theirs, const std::string& source);
 
 /// What their checkpoint of this model holds: parameters, trained or not, and the `const/` tensors. UserError if their

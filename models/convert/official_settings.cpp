@@ -73,13 +73,20 @@ json default_settings() {
 
 /// What each of their `model=` groups changes.
 json group_settings(const std::string& group, const std::string& source) {
-  const json skipless = {{"attn_block_skip_gain", 0},       {"mlp_block_resid_gain", 0.1},
-                         {"attn_mat_skip_gain", 1},         {"value_resid_gain", 0},
-                         {"value_skip_gain", 1},            {"first_layer_value_resid_gain", 1},
-                         {"proj_skip_gain", 1},             {"centre_attn", true},
-                         {"trainable_attn_block_gains", true}, {"trainable_mlp_block_gains", true},
-                         {"trainable_attn_mat_gains", true},   {"trainable_value_gains", true},
-                         {"trainable_proj_gains", true},    {"query_init_std", 0},
+  const json skipless = {{"attn_block_skip_gain", 0},
+                         {"mlp_block_resid_gain", 0.1},
+                         {"attn_mat_skip_gain", 1},
+                         {"value_resid_gain", 0},
+                         {"value_skip_gain", 1},
+                         {"first_layer_value_resid_gain", 1},
+                         {"proj_skip_gain", 1},
+                         {"centre_attn", true},
+                         {"trainable_attn_block_gains", true},
+                         {"trainable_mlp_block_gains", true},
+                         {"trainable_attn_mat_gains", true},
+                         {"trainable_value_gains", true},
+                         {"trainable_proj_gains", true},
+                         {"query_init_std", 0},
                          {"val_init_type", "id"}};
   if (group == "default") return json::object();
   if (group == "default-parallel") return {{"attn_block_skip_gain", 0}, {"parallel_layers", true}};
@@ -95,9 +102,10 @@ json group_settings(const std::string& group, const std::string& source) {
             {"norm_type", "none"},
             {"qk_norm_type", "rmsnorm"}};
   }
-  throw UserError(fmt::format("{}: overrides: model={} is not one of default, default-parallel, skipless, "
-                              "skipless-parallel, op",
-                              source, group));
+  throw UserError(
+      fmt::format("{}: overrides: model={} is not one of default, default-parallel, skipless, "
+                  "skipless-parallel, op",
+                  source, group));
 }
 
 /// The value of "key=value", as YAML's plain scalars.
@@ -189,8 +197,8 @@ class Settings {
   }
 
   [[noreturn]] void wrong(const std::string& key, const std::string& allowed) const {
-    throw UserError(
-        fmt::format("{}: {} is {}, which is not supported; allowed: {}", source_, key, settings_.at(key).dump(), allowed));
+    throw UserError(fmt::format("{}: {} is {}, which is not supported; allowed: {}", source_, key,
+                                settings_.at(key).dump(), allowed));
   }
 
  private:
@@ -218,8 +226,8 @@ void set(GainConfig& gain, double init, bool trainable) {
   gain.trainable = trainable;
 }
 
-/// Their rule for a value or output projection: no matrix at all where it would be the identity for ever, a plain matrix
-/// without a skip gain, else skip_gain*W_init + resid_gain*W.
+/// Their rule for a value or output projection: no matrix at all where it would be the identity for ever, a plain
+/// matrix without a skip gain, else skip_gain*W_init + resid_gain*W.
 ProjectionConfig projection(std::optional<double> skip_gain, double resid_gain, WeightInit init, bool trainable) {
   ProjectionConfig config;
   config.init = init;
@@ -308,7 +316,8 @@ void note_what_is_left_out(const Settings& s, std::vector<std::string>& notes) {
   }
   for (const char* key : {"val_proj_init_std", "key_init_std", "mlp_proj_init_std"}) {
     if (const auto std = s.optional_number(key)) {
-      notes.push_back(fmt::format("{} {}: of a new model's initialisation, which the imported weights replace", key, *std));
+      notes.push_back(
+          fmt::format("{} {}: of a new model's initialisation, which the imported weights replace", key, *std));
     }
   }
 }

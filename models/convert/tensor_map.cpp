@@ -46,8 +46,8 @@ void require_value(const TheirTensor& entry, const at::Tensor& tensor, const std
   if (!entry.required || tensor.eq(*entry.required).all().item<bool>()) return;
   const auto off = (tensor.to(at::kDouble) - *entry.required).abs().flatten();
   const double value = tensor.flatten()[off.argmax()].item<double>();
-  throw UserError(fmt::format("{}: tensor '{}' holds {}, but by the config it is fixed at {}", source, entry.name, value,
-                              *entry.required));
+  throw UserError(fmt::format("{}: tensor '{}' holds {}, but by the config it is fixed at {}", source, entry.name,
+                              value, *entry.required));
 }
 
 }  // namespace

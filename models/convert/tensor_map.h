@@ -52,19 +52,19 @@ struct ImportedModel {
   std::vector<std::string> notes;
 };
 
-/// Our tensors from theirs. `source` names the file in messages. UserError naming the tensor when one is missing, unknown,
-/// of another shape, or not what `required` asks for.
+/// Our tensors from theirs. `source` names the file in messages. UserError naming the tensor when one is missing,
+/// unknown, of another shape, or not what `required` asks for.
 Tensors our_tensors(const TensorMap& map, const Tensors& theirs, const std::string& source);
 
-/// One of theirs from ours (weights or gradients), in their shape; undefined if a piece of it is missing or undefined, or
-/// if only they have it.
+/// One of theirs from ours (weights or gradients), in their shape; undefined if a piece of it is missing or undefined,
+/// or if only they have it.
 at::Tensor their_tensor(const TheirTensor& entry, const Tensors& ours);
 
 /// All of theirs from ours; those that only they have are filled.
 Tensors their_tensors(const TensorMap& map, const Tensors& ours);
 
-/// Builds Gpt(config), and gives all its parameters and buffers with the values of `ours`; buffers that `ours` lacks keep
-/// what the config gives them. A tensor of `ours` that the model lacks, or the reverse, is a mistake of the map.
+/// Builds Gpt(config), and gives all its parameters and buffers with the values of `ours`; buffers that `ours` lacks
+/// keep what the config gives them. A tensor of `ours` that the model lacks, or the reverse, is a mistake of the map.
 Tensors complete_state(const ModelConfig& config, const Tensors& ours);
 
 /// Resolves and checks a config made from a foreign one; UserError listing the problems.

@@ -27,8 +27,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr OfficialSizes kSmall{
-    .n_layer = 2, .d_model = 8, .n_head = 2, .d_ff = 20, .vocab_size = 11, .n_positions = 7};
+constexpr OfficialSizes kSmall{.n_layer = 2, .d_model = 8, .n_head = 2, .d_ff = 20, .vocab_size = 11, .n_positions = 7};
 constexpr double kEps = 1e-5;
 
 json with_overrides(const std::vector<std::string>& overrides) {
@@ -37,7 +36,8 @@ json with_overrides(const std::vector<std::string>& overrides) {
 
 ModelConfig config_of(const std::vector<std::string>& overrides, const OfficialSizes& sizes = kSmall) {
   std::vector<std::string> notes;
-  return official_model_config(compose_official_settings(with_overrides(overrides), "test"), sizes, kEps, "test", notes);
+  return official_model_config(compose_official_settings(with_overrides(overrides), "test"), sizes, kEps, "test",
+                               notes);
 }
 
 /// A model's parameters and buffers, parameters random.
@@ -95,8 +95,8 @@ const std::vector<std::vector<std::string>> kOverrides = {
 TEST_CASE("The authors' count of parameters is what their run prints", "[convert]") {
   // PAPER.md, section 1: 18 x 768, 12 heads, vocabulary 50,000, 1,024 positions; and 72 layers of half the MLP.
   const auto count = [](const std::vector<std::string>& overrides, int64_t n_layer, int64_t d_ff) {
-    const OfficialSizes sizes{.n_layer = n_layer, .d_model = 768, .n_head = 12, .d_ff = d_ff, .vocab_size = 50'000,
-                              .n_positions = 1024};
+    const OfficialSizes sizes{
+        .n_layer = n_layer, .d_model = 768, .n_head = 12, .d_ff = d_ff, .vocab_size = 50'000, .n_positions = 1024};
     return official_parameter_count(config_of(overrides, sizes));
   };
   CHECK(count({}, 18, 3072) == 166'742'736);
@@ -217,9 +217,13 @@ TEST_CASE("Authors' settings that this code does not have are refused by name", 
   CHECK_THAT(of("model.parallel_layers=2"), Contains("parallel_layers is 2"));
   CHECK_THAT(of("model.tie_valproj_init=all_blocks"), Contains("tie_init"));
   CHECK_THAT(of("model.proj_resid_gain=${model.proj_resid_gain}"), Contains("proj_resid_gain"));
-  CHECK_THAT(reason([] { config_of({"model=default-parallel", "model.norm_position=post"}); }),
+  CHECK_THAT(reason([] {
+               config_of({"model=default-parallel", "model.norm_position=post"});
+             }),
              Contains("norm_position"));
-  CHECK_THAT(reason([] { compose_official_settings({{"model_cfg", {{"n_layers", 2}}}}, "f.json"); }),
+  CHECK_THAT(reason([] {
+               compose_official_settings({{"model_cfg", {{"n_layers", 2}}}}, "f.json");
+             }),
              Contains("f.json") && Contains("'n_layers' is not a setting"));
 }
 
@@ -248,24 +252,30 @@ TEST_CASE("Authors' tensors that do not fit are refused by name", "[convert]") {
   using Catch::Matchers::Contains;
   const std::string h = "transformer.h.1.";
   CHECK(import([](Tensors&) {}) == "accepted");
-  CHECK_THAT(import([&](Tensors& t) { t.erase(h + "ln_2.scale"); }), Contains("x.safetensors: no tensor '" + h + "ln_2"));
+  CHECK_THAT(import([&](Tensors& t) { t.erase(h + "ln_2.scale"); }),
+             Contains("x.safetensors: no tensor '" + h + "ln_2"));
   CHECK_THAT(import([](Tensors& t) { t.erase("transformer.wpe.weight"); }), Contains("no tensor 'transformer.wpe"));
   CHECK_THAT(import(set(h + "ln_2.scale", at::ones({9}))), Contains("shape [9], not [8]"));
   CHECK_THAT(import(set(h + "ln_2.scale", at::ones({8}, at::kLong))), Contains("Long"));
   CHECK_THAT(import(set("transformer.h.9.ln_2.scale", at::ones({8}))), Contains("h.9") && Contains("no place"));
-  CHECK_THAT(import(set(h + "mlp.c_fc.bias", at::full({20}, 0.5))), Contains("mlp.c_fc.bias' holds 0.5") && Contains("fixed at 0"));
+  CHECK_THAT(import(set(h + "mlp.c_fc.bias", at::full({20}, 0.5))),
+             Contains("mlp.c_fc.bias' holds 0.5") && Contains("fixed at 0"));
   // alpha_ff is fixed at 1 by these overrides: this code would not even multiply by it.
-  CHECK_THAT(import(set(h + "mlp_block_skip_gain", at::full({1}, 0.5))), Contains("holds 0.5") && Contains("fixed at 1"));
+  CHECK_THAT(import(set(h + "mlp_block_skip_gain", at::full({1}, 0.5))),
+             Contains("holds 0.5") && Contains("fixed at 1"));
   // A gain that is never used may hold anything, and a fixed one that is computed with any value.
   CHECK(import(set(h + "attn_block_skip_gain", at::full({1}, 0.5))) == "accepted");
   CHECK(import(set(h + "mlp_block_resid_gain", at::full({1}, 0.5))) == "accepted");
-  CHECK_THAT(import([](Tensors&) {}, {{"model_cfg", {{"n_head", 4}}}}), Contains("n_head is 4, but by the tensors it is 2"));
+  CHECK_THAT(import([](Tensors&) {}, {{"model_cfg", {{"n_head", 4}}}}),
+             Contains("n_head is 4, but by the tensors it is 2"));
   CHECK_THAT(import([](Tensors&) {}, {{"layer_norm_epsilon", "x"}}), Contains("layer_norm_epsilon"));
 }
 
 TEST_CASE("A tied head is accepted under either name or both, and refused where they differ", "[convert]") {
   const auto file = official_file(config_of({}));
-  const auto import = [&](const Tensors& tensors) { return import_official(with_overrides({}), tensors, "test").tensors; };
+  const auto import = [&](const Tensors& tensors) {
+    return import_official(with_overrides({}), tensors, "test").tensors;
+  };
   const auto expected = import(file);
   auto both = file;
   both["lm_head.weight"] = file.at("transformer.wte.weight").clone();

@@ -177,7 +177,8 @@ TEST_CASE("A file that is not safetensors to the letter is refused with the reas
       {tensor(dtype + "," + shape + ",\"data_offsets\":[8,16]"), "hole or overlap"},
       {file_of("{" + a + "}", eight_bytes("x")), "cover 8 of 9"},
       {file_of("{" + a + "}", "1234567"), "cover 8 of 7"},
-      {file_of("{" + a + R"(,"b":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})", eight_bytes()), "b: begins at byte 4"},
+      {file_of("{" + a + R"(,"b":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})", eight_bytes()),
+       "b: begins at byte 4"},
       {file_of("{" + a + R"(,"b":{"dtype":"U8","shape":[1],"data_offsets":[9,10]}})", eight_bytes("xy")),
        "b: begins at byte 9"},
       {file_of(R"({"a":{"dtype":"BOOL","shape":[8],"data_offsets":[0,8]}})", "\1\1\1\1\1\1\1\2"), "neither 0 nor 1"},
@@ -207,15 +208,14 @@ TEST_CASE("What the format allows is accepted", "[safetensors]") {
   CHECK(read_bytes(file_of(R"({"__metadata__":{"format":"pt","k":""}})")).metadata.size() == 2);
 
   // A header whose length is no multiple of 8 leaves the data unaligned.
-  const auto unaligned = read_bytes(file_of(R"({"a":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}} )",
-                                            std::string("\x05\0\0\0\0\0\0\0", 8)));
+  const auto unaligned = read_bytes(
+      file_of(R"({"a":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}} )", std::string("\x05\0\0\0\0\0\0\0", 8)));
   CHECK(unaligned.tensors.at("a").item<int64_t>() == 5);
 
-  const auto mixed = read_bytes(file_of(
-      R"({"later":{"data_offsets":[1,3],"shape":[2],"dtype":"BOOL"},)"
-      R"("\u00e9":{"dtype":"U8","shape":[],"data_offsets":[0,1]},)"
-      R"("none":{"dtype":"F64","shape":[3,0],"data_offsets":[1,1]}})",
-      std::string("\x07\1\0", 3)));
+  const auto mixed = read_bytes(file_of(R"({"later":{"data_offsets":[1,3],"shape":[2],"dtype":"BOOL"},)"
+                                        R"("\u00e9":{"dtype":"U8","shape":[],"data_offsets":[0,1]},)"
+                                        R"("none":{"dtype":"F64","shape":[3,0],"data_offsets":[1,1]}})",
+                                        std::string("\x07\1\0", 3)));
   CHECK(mixed.tensors.at("\xc3\xa9").dim() == 0);
   CHECK(mixed.tensors.at("\xc3\xa9").item<uint8_t>() == 7);
   CHECK(mixed.tensors.at("none").sizes() == at::IntArrayRef({3, 0}));
@@ -280,9 +280,10 @@ TEST_CASE("A written header is padded with spaces, sorted, aligned and free of h
     CHECK(begin == end);
     end = entry["data_offsets"][1];
     const std::string dtype = entry["dtype"];
-    const uint64_t element = std::map<std::string, uint64_t>{{"I64", 8}, {"F64", 8}, {"F32", 4}, {"I32", 4}, {"BF16", 2},
-                                                              {"F16", 2}, {"I16", 2}, {"I8", 1}, {"U8", 1}, {"BOOL", 1}}
-                                 .at(dtype);
+    const uint64_t element =
+        std::map<std::string, uint64_t>{{"I64", 8}, {"F64", 8}, {"F32", 4}, {"I32", 4}, {"BF16", 2},
+                                        {"F16", 2}, {"I16", 2}, {"I8", 1},  {"U8", 1},  {"BOOL", 1}}
+            .at(dtype);
     CHECK(element <= size);
     CHECK(begin % element == 0);
     if (dtype == previous_dtype) CHECK(previous_name < name);
@@ -298,8 +299,8 @@ TEST_CASE("A sample for the reference library", "[.safetensors-sample]") {
   const char* path = std::getenv("SKIPLESS_SAFETENSORS_SAMPLE");
   REQUIRE(path != nullptr);
   TensorFile file;
-  for (const auto type : {at::kDouble, at::kFloat, at::kHalf, at::kBFloat16, at::kLong, at::kInt, at::kShort, at::kChar,
-                          at::kByte}) {
+  for (const auto type :
+       {at::kDouble, at::kFloat, at::kHalf, at::kBFloat16, at::kLong, at::kInt, at::kShort, at::kChar, at::kByte}) {
     file.tensors[std::string("b.") + c10::toString(type)] = at::arange(6).reshape({2, 3}).to(type);
     file.tensors[std::string("a.") + c10::toString(type)] = at::arange(3).to(type);
   }
@@ -333,10 +334,17 @@ TEST_CASE("Mutations of a valid file are read or refused, and never anything els
     for (size_t n = 1 + below(3); n > 0; --n) {
       const size_t at = below(4) == 0 ? below(bytes.size()) : below(8 + length);
       switch (below(4)) {
-        case 0: bytes[at % bytes.size()] = kLikely[below(kLikely.size())]; break;
-        case 1: bytes[at % bytes.size()] = static_cast<char>(below(256)); break;
-        case 2: bytes.erase(at % bytes.size(), 1 + below(20)); break;
-        default: bytes.insert(at % bytes.size(), 1, kLikely[below(kLikely.size())]);
+        case 0:
+          bytes[at % bytes.size()] = kLikely[below(kLikely.size())];
+          break;
+        case 1:
+          bytes[at % bytes.size()] = static_cast<char>(below(256));
+          break;
+        case 2:
+          bytes.erase(at % bytes.size(), 1 + below(20));
+          break;
+        default:
+          bytes.insert(at % bytes.size(), 1, kLikely[below(kLikely.size())]);
       }
       if (bytes.empty()) bytes = "x";
     }

@@ -15,8 +15,8 @@ double euclidean(const at::Tensor& x) {
   return x.detach().to(at::kDouble).norm().item<double>();
 }
 
-void Comparison::add(const std::string& kind, const std::string& name, const at::Tensor& ours,
-                     const at::Tensor& theirs, double scale, double bound, double (*size)(const at::Tensor&)) {
+void Comparison::add(const std::string& kind, const std::string& name, const at::Tensor& ours, const at::Tensor& theirs,
+                     double scale, double bound, double (*size)(const at::Tensor&)) {
   auto found = std::find_if(measures_.begin(), measures_.end(), [&](const auto& m) { return m.kind == kind; });
   if (found == measures_.end()) found = measures_.insert(found, {.kind = kind, .bound = bound});
   double difference = std::numeric_limits<double>::infinity();

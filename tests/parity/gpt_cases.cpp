@@ -16,8 +16,8 @@ namespace skipless::parity {
 
 namespace {
 
-/// Float64, per tensor: 1e-10 of its own largest value; a gradient counts as at least a thousandth of the case's largest,
-/// because what cancels to almost nothing carries the rounding of what it was made of.
+/// Float64, per tensor: 1e-10 of its own largest value; a gradient counts as at least a thousandth of the case's
+/// largest, because what cancels to almost nothing carries the rounding of what it was made of.
 constexpr double kFloat64 = 1e-10;
 constexpr double kSmallestGradientScale = 1e-3;
 
@@ -87,8 +87,8 @@ void check_trainable(const Case& parity_case, const ImportedModel& imported, con
     for (const auto& piece : entry.pieces) {
       const bool ours = gradients.count(piece.ours) > 0;
       if (ours != (trainable.count(entry.name) > 0)) {
-        result.fail(fmt::format("{} is trained {}, but {} is not", ours ? piece.ours : entry.name, ours ? "here" : "there",
-                                ours ? entry.name : piece.ours));
+        result.fail(fmt::format("{} is trained {}, but {} is not", ours ? piece.ours : entry.name,
+                                ours ? "here" : "there", ours ? entry.name : piece.ours));
       }
       if (ours && unused.count(entry.name) > 0 && gradients.at(piece.ours).defined()) {
         result.fail(fmt::format("{} has a gradient, but {} is never used", piece.ours, entry.name));

@@ -1,5 +1,5 @@
-// The training recipe of the paper in float64: eight optimizer steps of two micro-batches, by both AdamW rules, with this
-// project's own schedule, parameter groups, accumulation, clipping and optimizer.
+// The training recipe of the paper in float64: eight optimizer steps of two micro-batches, by both AdamW rules, with
+// this project's own schedule, parameter groups, accumulation, clipping and optimizer.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <fmt/format.h>
@@ -67,7 +67,8 @@ void train(Gpt model, const Recipe& recipe, const Tensors& data, const nlohmann:
     const auto loss = accumulate_gradients(parameters, recipe.accumulation, [&](int64_t micro) {
       return model->next_token_loss(data.at(fmt::format("ids.{}", step * recipe.accumulation + micro)));
     });
-    const auto norm = scale_and_clip(gradients_of(parameters), loss.count.to(at::kDouble).reciprocal(), recipe.clip_norm);
+    const auto norm =
+        scale_and_clip(gradients_of(parameters), loss.count.to(at::kDouble).reciprocal(), recipe.clip_norm);
     const double lr = learning_rate(recipe.schedule, recipe.steps, step);
     optimizer.step(lr);
     add("loss", step, loss.sum / loss.count);
@@ -105,8 +106,8 @@ void compare_final_weights(const Gpt& model, const ImportedModel& imported, cons
     const auto ours = entry.pieces.empty() ? start.at(entry.name).to(at::kDouble) : their_tensor(entry, state);
     result.add("final weights", entry.name, ours, found->second, largest(found->second), kTrajectory);
   }
-  const auto in_file = std::count_if(data.begin(), data.end(),
-                                     [&](const auto& item) { return item.first.rfind(kFinal, 0) == 0; });
+  const auto in_file =
+      std::count_if(data.begin(), data.end(), [&](const auto& item) { return item.first.rfind(kFinal, 0) == 0; });
   if (static_cast<size_t>(in_file) != in_map) {
     result.fail(fmt::format("the case has {} final weights, of which {} have a place here", in_file, in_map));
   }

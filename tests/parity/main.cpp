@@ -18,7 +18,8 @@ namespace {
 std::filesystem::path default_folder() {
   const std::filesystem::path source = SKIPLESS_SOURCE_DIR;
   const char* setting = std::getenv("SKIPLESS_SHARED");
-  const auto shared = (setting != nullptr ? std::filesystem::path(setting) : source.parent_path() / "shared") / "parity";
+  const auto shared =
+      (setting != nullptr ? std::filesystem::path(setting) : source.parent_path() / "shared") / "parity";
   return std::filesystem::is_directory(shared) ? shared : source / "tests/reference/parity";
 }
 
@@ -84,8 +85,9 @@ int run_all(const Options& options) {
   int passed = 0, failed = 0, of_other_families = 0;
   const auto cases = find_cases(options.folder);
   if (options.markdown) {
-    fmt::print("| case | kind | logits | loss | hidden states | gradients | final weights | float32 | |\n"
-               "|---|---|---|---|---|---|---|---|---|\n");
+    fmt::print(
+        "| case | kind | logits | loss | hidden states | gradients | final weights | float32 | |\n"
+        "|---|---|---|---|---|---|---|---|---|\n");
   }
   for (const auto& parity_case : cases) {
     const auto* kind = kind_of(parity_case);
@@ -101,8 +103,8 @@ int run_all(const Options& options) {
       print_text(parity_case, result);
     }
   }
-  fmt::print("{}{}: {} of {} cases pass, {} fail; {} not of family '{}'\n", options.markdown ? "\n" : "", options.folder,
-             passed, passed + failed, failed, of_other_families, options.family);
+  fmt::print("{}{}: {} of {} cases pass, {} fail; {} not of family '{}'\n", options.markdown ? "\n" : "",
+             options.folder, passed, passed + failed, failed, of_other_families, options.family);
   if (passed + failed == 0) fmt::print("no case of family '{}'\n", options.family);
   return failed == 0 && passed > 0 ? 0 : 1;
 }
