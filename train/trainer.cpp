@@ -116,7 +116,7 @@ class Trainer {
 
  private:
   void start();
-  void describe_start() const;
+  void announce();
   void resume(Checkpoint checkpoint);
   void one_step();
   at::Tensor batch(int64_t index) const;
@@ -195,7 +195,7 @@ void Trainer::resume(Checkpoint checkpoint) {
   saved_step_ = state_.step;
 }
 
-void Trainer::describe_start() const {
+void Trainer::announce() {
   const auto& train = config_.train;
   spdlog::info("{}\n{}", run_.paths().folder.string(), describe(learner_->optimizer().groups()));
   spdlog::info(
@@ -203,6 +203,16 @@ void Trainer::describe_start() const {
       config_.model.block, config_.model.n_layer, config_.model.d_model, train.device, at::get_num_threads(),
       train.steps, train.batch_size, config_.model.context_length, batches_.chunks());
   if (state_.step > 0) spdlog::info("continuing after step {}", state_.step);
+  int64_t parameters = 0;
+  for (const auto& group : learner_->optimizer().groups()) {
+    for (const auto& parameter : group.parameters) parameters += parameter.tensor.numel();
+  }
+  append({{"kind", "start"},
+          {"step", state_.step},
+          {"block", config_.model.block},
+          {"parameters", parameters},
+          {"device", train.device},
+          {"threads", at::get_num_threads()}});
 }
 
 TrainOutcome Trainer::run() {
@@ -213,7 +223,7 @@ TrainOutcome Trainer::run() {
   if (outcome.was_done) {
     spdlog::info("{}: done, all {} steps", run_.paths().folder.string(), state_.step);
   } else {
-    describe_start();
+    announce();
     if (state_.step == 0) {
       append({{"kind", "start"},
               {"step", 0},
