@@ -245,6 +245,11 @@ bool is_official_config(const nlohmann::json& settings) {
 }
 
 ImportedModel import_official(const nlohmann::json& settings, Tensors theirs, const std::string& source) {
+  // Their blocks without the causal mask have the same names and settings.
+  if (settings.contains("family") && settings["family"].is_string() &&
+      settings["family"].get_ref<const std::string&>().find("encoder") != std::string::npos) {
+    throw UserError(source + ": of an encoder, and only the authors' GPT is imported");
+  }
   drop_mask_buffers(theirs);
   merge_tied_head(theirs, kEmbedding, "lm_head.weight", source);
   const auto sizes = sizes_of(theirs, source);

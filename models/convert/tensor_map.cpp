@@ -16,13 +16,16 @@ namespace skipless {
 
 namespace {
 
+at::Tensor part_of(const at::Tensor& theirs, const TensorPiece& piece) {
+  return theirs.slice(-1, piece.begin, piece.begin + piece.length);
+}
+
 at::Tensor to_our_layout(const TensorPiece& piece, const at::Tensor& theirs) {
-  const auto part = theirs.dim() == 0 ? theirs : theirs.slice(-1, piece.begin, piece.begin + piece.length);
   switch (piece.layout) {
     case Layout::same:
-      return part.contiguous();
+      return part_of(theirs, piece).contiguous();
     case Layout::transposed:
-      return part.t().contiguous();
+      return part_of(theirs, piece).t().contiguous();
     case Layout::per_head:
       return theirs.squeeze(0).contiguous();
   }

@@ -7,6 +7,7 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -195,6 +196,49 @@ TEST_CASE("A file that is not safetensors to the letter is refused with the reas
     CHECK(message.size() < 500);
   }
 }
+
+#ifndef __SANITIZE_ADDRESS__  // whose own mappings count as this process's data
+/// As long as it lives, private memory may grow by `bytes` and no more: what wants more gets std::bad_alloc.
+class MemoryBar {
+ public:
+  explicit MemoryBar(rlim_t bytes) {
+    ::getrlimit(RLIMIT_DATA, &before_);
+    std::ifstream status("/proc/self/status");
+    rlim_t kilobytes = 0;
+    for (std::string word; status >> word;) {
+      if (word == "VmData:") status >> kilobytes;
+    }
+    REQUIRE(kilobytes > 0);
+    const rlimit bar{.rlim_cur = kilobytes * 1024 + bytes, .rlim_max = before_.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_DATA, &bar) == 0);
+  }
+  ~MemoryBar() { ::setrlimit(RLIMIT_DATA, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST_CASE("A bad file costs little memory whatever its header claims", "[safetensors]") {
+  constexpr rlim_t kBar = 50 << 20;
+  const auto claim = [](const std::string& shape, const std::string& offsets) {
+    return file_of(R"({"a":{"dtype":"F64","shape":)" + shape + R"(,"data_offsets":)" + offsets + "}}", eight_bytes());
+  };
+  const std::vector<std::string> files = {
+      claim("[1000000000]", "[0,8000000000]"),
+      claim("[1000000000]", "[0,8]"),
+      claim("[1]", "[0,8000000000]"),
+      with_length(99'999'999, std::string(99'999'999, '\0')),
+      with_length(90'000'000, "{\"a\":" + std::string(89'999'995, '[')),
+  };
+  const TemporaryFile file;
+  for (const auto& bytes : files) {
+    INFO(bytes.substr(8, 80));
+    file.write(bytes);
+    const MemoryBar bar(kBar);
+    CHECK_THROWS_AS(read_safetensors(file.path()), UserError);
+  }
+}
+#endif
 
 TEST_CASE("A path that is no file is refused", "[safetensors]") {
   CHECK_THROWS_AS(read_safetensors("/no/such/file.safetensors"), UserError);

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""The parity program must fail where a case is not met: spoils copies of the committed cases, one thing at a time.
+
+    .venv/bin/python tests/parity/check_parity.py build/release/tests/parity
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from safetensors.torch import load_file, save_file
+
+CASES = pathlib.Path(__file__).resolve().parents[1] / "reference/parity"
+
+
+def nudge(name, by):
+    """Adds `by` to the largest value of one tensor."""
+    def change(tensors):
+        flat = tensors[name].view(-1)
+        flat[flat.abs().argmax()] += by
+    return change
+
+
+def setting(**values):
+    return lambda settings: settings.update(values)
+
+
+def model_setting(**values):
+    return lambda settings: settings["model_cfg"].update(values)
+
+
+def move(name, source, target):
+    def change(settings):
+        settings[source].remove(name)
+        settings[target].append(name)
+    return change
+
+
+H = "transformer.h.1."
+# case, file or None for the JSON, change, what the program must say
+SPOILED = [
+    ("sas", "f64", nudge("logits", 1e-8), "OUTSIDE"),
+    ("sas", "f64", nudge("loss", 1e-8), "OUTSIDE"),
+    ("sas", "f64", nudge("hidden.1", 1e-8), "hidden.1"),
+    ("sas", "f64", nudge(f"grad.{H}attn.qk_attn.weight", 1e-8), "qk_attn.weight"),
+    ("sas", "f64", nudge(f"grad.{H}attn_block_resid_gain", float("nan")), "attn_block_resid_gain"),
+    ("sas", "f64", lambda t: t.pop(f"grad.{H}ln_1.scale"), "disagree"),
+    ("sas", "f64", lambda t: t.update({"grad.no.such": t["loss"]}), "of which"),
+    ("sas", "f64", lambda t: t.update({f"grad.{H}attn_block_skip_gain": t["loss"]}), "attn_block_skip_gain"),
+    ("sas", "f64", lambda t: t.pop("hidden.2"), "hidden.2"),
+    ("sas", "f32", nudge("logits", 1e-4), "f32 logits"),
+    ("sas", "f32", nudge(f"grad.{H}mlp.c_fc.weight", 1e-3), "f32 matrices"),
+    ("sas", "f32", nudge(f"grad.{H}attn.attn_mat_skip_gain", 1e-3), "f32 gains"),
+    ("sas", "weights", nudge("transformer.wte.weight", 1e-4), "OUTSIDE"),
+    ("sas", "weights", lambda t: t.pop("transformer.wpe.weight"), "no tensor 'transformer.wpe.weight'"),
+    ("sas", None, setting(n_params=1), "count"),
+    ("sas", None, move(f"{H}ln_1.scale", "trainable", "frozen"), "ln_1.scale"),
+    ("sas", None, move(f"{H}mlp.c_fc.bias", "frozen", "trainable"), "c_fc.bias"),
+    ("sas", None, model_setting(activation_function="silu"), "activation_function"),
+    ("sas", None, model_setting(no_such_setting=1), "no_such_setting"),
+    ("sas", None, model_setting(mlp_block_skip_gain=0), "mlp_block_skip_gain"),
+    ("sas", None, lambda s: s.pop("model_cfg"), "no kind of model"),
+    ("preln_pad", "f64", lambda t: t["attention_mask"].fill_(1), "OUTSIDE"),
+    ("hf_gpt2", "f64", nudge(f"grad.{H}attn.c_attn.bias", 1e-8), "c_attn.bias"),
+    ("train_sasp", "f64", nudge("final.transformer.wte.weight", 1e-7), "wte.weight"),
+    ("train_sasp", "f64", nudge(f"final.{H}ln_2.scale", 1e-7), "ln_2.scale"),
+    ("train_sasp", None, lambda s: s["adamw_hf"][7].update(loss=s["adamw_hf"][7]["loss"] + 1e-7), "adamw_hf loss"),
+    ("train_sasp", None, lambda s: s["adamw_torch"][3].update(grad_norm=1.0), "adamw_torch grad_norm"),
+    ("train_sasp", None, setting(eps=1e-6), "OUTSIDE"),
+    ("train_sasp", None, lambda s: s["groups"]["decay"].pop(), "weight decay"),
+]
+
+
+def run(program, case, file, change):
+    """The program's exit code and text for one case, changed."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        settings = json.loads((CASES / f"{case}.json").read_text())
+        if file is None:
+            change(settings)
+        (folder / f"{case}.json").write_text(json.dumps(settings))
+        for path in CASES.glob(f"{case}.*.safetensors"):
+            tensors = load_file(path)
+            if path.name == f"{case}.{file}.safetensors":
+                change(tensors)
+            save_file({name: tensor.clone() for name, tensor in tensors.items()}, folder / path.name)
+        result = subprocess.run([program, str(folder)], capture_output=True, text=True)
+        return result.returncode, result.stdout + result.stderr
+
+
+def main():
+    wrong = 0
+    for case in sorted({case for case, *_ in SPOILED}):
+        code, text = run(sys.argv[1], case, "", None)
+        if code != 0:
+            wrong += 1
+            print(f"{case} unchanged: exit code {code}\n{text}")
+    for number, (case, file, change, expected) in enumerate(SPOILED):
+        code, text = run(sys.argv[1], case, file, change)
+        if code != 1 or "FAIL" not in text or expected not in text:
+            wrong += 1
+            print(f"change {number} of {case} ({file or 'json'}): exit code {code}, no '{expected}' in:\n{text}")
+    print(f"{len(SPOILED)} spoiled cases, {wrong} not noticed as they should be")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
