@@ -8,11 +8,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>

@@ -7,7 +7,6 @@
 #include <array>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 
 namespace skipless {
