@@ -8,6 +8,8 @@
 
 #include "cli/commands.h"
 #include "cli/config_arguments.h"
+#include "configs/config_file.h"
+#include "configs/error.h"
 #include "models/convert/official.h"
 #include "models/model_info.h"
 #include "train/run_config.h"

@@ -2,7 +2,8 @@
 # Installs what is missing, builds everything with warnings as errors, and runs every check of the project.
 # Usage: scripts/test.sh           all of it, under 15 minutes on two cores
 #        scripts/test.sh --quick   the unit tests alone, without what starts programs or reads megabytes of text
-# Reference material is read from SKIPLESS_SHARED (default: ../shared); what needs it says 'skipped' where it is absent.
+# Reference material is read from SKIPLESS_SHARED (default: ../shared), parity cases from SKIPLESS_PARITY (default: parity/
+# in it); what needs them says 'skipped' where they are absent.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
@@ -34,34 +35,48 @@ check() { # check NAME COMMAND ...
     printf '%s FAILED\n' "$name"
   fi
 }
-
-standard_library() { .venv/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["stdlib"])'; }
-compare_tokenizer() { # compare_tokenizer TOKENIZER FILE_OR_FOLDER ...
-  .venv/bin/python tests/data/compare_tokenizers.py --tool build/release/tests/tokenize_file --tokenizer "$@"
+skip() { # skip NAME REASON
+  printf '\nskipped: %s: %s\n' "$1" "$2" | tee -a "$log"
 }
 
+tests=build/release/tests
 for folder in configs models data eval train; do
-  check "unit tests of $folder" "build/release/tests/test_$folder"
+  check "unit tests of $folder" "$tests/test_$folder"
 done
 
+compare_tokenizer() { # compare_tokenizer TOKENIZER --files FILE_OR_FOLDER ... | --stdlib
+  .venv/bin/python tests/data/compare_tokenizers.py --tool "$tests/tokenize_file" --tokenizer "$@"
+}
+check_format() {
+  git ls-files -z '*.cpp' '*.h' | xargs -0 clang-format-14 --dry-run --Werror && echo "formatted"
+}
+
 if ! $quick; then
-  check "the program, driven as a user would" build/release/tests/test_cli
-  check "parity with other code: the committed cases" scripts/parity.sh tests/reference/parity
-  check "tokenizer against the tokenizers package: standard library" \
-    compare_tokenizer data/tokenizers/python_4096 --files "$(standard_library)"
+  check "the program, driven as a user would" "$tests/test_cli"
+  check "parity with other code: the committed cases" "$tests/parity" tests/reference/parity
+  check "safetensors against the reference library" .venv/bin/python tests/models/check_safetensors.py "$tests/test_models"
+  check "tokenizer of the quickstart on the standard library" compare_tokenizer data/tokenizers/python_4096 --stdlib
+
   shared=${SKIPLESS_SHARED:-$root/../shared}
-  if [ -d "$shared" ]; then
-    check "parity with other code: the shared cases" scripts/parity.sh "$shared/parity" --family gpt
-    for tokenizer in "$shared"/data/tokenizers/{code-search-net-tokenizer,gpt2}; do
-      check "tokenizer against the tokenizers package: $(basename "$tokenizer")" \
-        compare_tokenizer "$tokenizer" --files "$shared/data/text" "$shared/cases/text"
-    done
+  parity=${SKIPLESS_PARITY:-$shared/parity}
+  if [ -d "$parity" ]; then
+    check "parity with other code: $parity" "$tests/parity" "$parity" --family gpt
   else
-    echo "skipped: parity and tokenizers on reference material: no $shared" | tee -a "$log"
+    skip "parity with other code" "no $parity"
   fi
+  for name in code-search-net-tokenizer gpt2; do
+    if [ -d "$shared/data/tokenizers/$name" ]; then
+      check "tokenizer $name on English text" \
+        compare_tokenizer "$shared/data/tokenizers/$name" --files "$shared/data/text" "$shared/cases/text"
+      check "tokenizer $name on the standard library" compare_tokenizer "$shared/data/tokenizers/$name" --stdlib
+    else
+      skip "tokenizer $name" "no $shared/data/tokenizers/$name"
+    fi
+  done
+
   check "shell scripts" shellcheck scripts/*.sh .ci/run
   check "one-way includes" .venv/bin/python scripts/check_includes.py
-  check "formatting" bash -c 'git ls-files "*.cpp" "*.h" | xargs -d "\n" clang-format-14 --dry-run --Werror'
+  check "formatting" check_format
 fi
 
 printf '\n%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$(grep -c '^skipped:' "$log" || true)"
