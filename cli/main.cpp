@@ -3,18 +3,22 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/logging.h"
 #include "cli/openmp.h"
 #include "cli/version.h"
 #include "configs/error.h"
+#include "configs/nearest.h"
+#include "configs/printable.h"
 
 namespace {
 
@@ -41,9 +45,27 @@ int fail_in_libtorch(const c10::Error& error) {
   return memory ? fail_for_memory(line) : fail(kFailed, line);
 }
 
+std::vector<std::string> commands_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  return names;
+}
+
+std::string command_names(const CLI::App& app) {
+  return fmt::format("{}", fmt::join(commands_of(app), ", "));
+}
+
+std::string unknown_command(const CLI::App& app) {
+  const std::string name = app.remaining().front();
+  return fmt::format("there is no command {}{}; there are {}", skipless::in_quotes(name),
+                     skipless::did_you_mean(name, commands_of(app)), command_names(app));
+}
+
 int run_program(int argc, char** argv) {
   CLI::App app("skipless: train transformers with simplified blocks (He & Hofmann, 2024)", "skipless");
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
   app.fallthrough();
   app.set_version_flag("--version", [] { return skipless::version_text(); });
   std::string level = "info";
@@ -58,6 +80,10 @@ int run_program(int argc, char** argv) {
   skipless::add_convert(app);
   try {
     app.parse(argc, argv);
+    if (app.get_subcommands().empty()) return fail(kUserMistake, "a command is needed: " + command_names(app));
+  } catch (const CLI::ExtrasError& error) {
+    if (app.get_subcommands().empty()) return fail(kUserMistake, unknown_command(app));
+    return app.exit(error) == 0 ? 0 : kUserMistake;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUserMistake;
   } catch (const skipless::ExitCode& exit) {

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "configs/atomic_file.h"
 #include "configs/error.h"
@@ -37,6 +38,11 @@ std::string kept_lines(const std::filesystem::path& file, int64_t step, bool& al
 }  // namespace
 
 MetricsLog::MetricsLog(std::filesystem::path file, int64_t step) : file_(std::move(file)) {
+  std::error_code missing;
+  const auto status = std::filesystem::status(file_, missing);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    throw UserError(fmt::format("cannot write {}: not an ordinary file", file_.string()));
+  }
   bool all = true;
   const std::string kept = kept_lines(file_, step, all);
   if (!all) write_file(file_, kept);

@@ -40,11 +40,14 @@ std::string progress_text(const StepReport& report, int64_t steps) {
 }
 
 std::string progress_bar(const StepReport& report, int64_t steps, int width) {
-  constexpr int64_t kCells = 20;
-  const int64_t full = std::clamp<int64_t>(report.step * kCells / steps, 0, kCells);
-  std::string text = fmt::format("[{}{}] {}", std::string(static_cast<size_t>(full), '#'),
-                                 std::string(static_cast<size_t>(kCells - full), '-'), progress_text(report, steps));
-  if (width > 0 && text.size() > static_cast<size_t>(width)) text.resize(static_cast<size_t>(width));
+  constexpr int64_t kMostCells = 20, kFewestCells = 5, kAround = 3;
+  std::string text = progress_text(report, steps);
+  const int64_t cells = std::min(kMostCells, width - static_cast<int64_t>(text.size()) - kAround);
+  if (cells >= kFewestCells) {
+    const int64_t full = std::clamp<int64_t>(report.step * cells / steps, 0, cells);
+    text = fmt::format("[{:#<{}}{:-<{}}] {}", "", full, "", cells - full, text);
+  }
+  if (text.size() > static_cast<size_t>(width)) text.resize(static_cast<size_t>(width));
   return text;
 }
 
@@ -66,7 +69,7 @@ void Progress::advance(int64_t step) {
 }
 
 void Progress::draw() {
-  fmt::print("\r\x1b[K{}", progress_bar(last_, steps_, terminal_width() - 1));
+  fmt::print("\r\x1b[K{}", progress_bar(last_, steps_, std::max(1, terminal_width() - 1)));
   std::fflush(stdout);
   drawn_ = true;
   drawn_at_ = std::chrono::steady_clock::now();

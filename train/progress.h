@@ -18,7 +18,7 @@ struct StepReport {
 std::string clock_text(double seconds);
 /// "step 20/100  loss 5.123  4,321 tokens/s  85.1 ms/step  ETA 0:07"
 std::string progress_text(const StepReport& report, int64_t steps);
-/// The same behind "[#####-----]", cut to `width` columns.
+/// The same in at most `width` columns, behind a bar "[#####-----]" where there is room for one.
 std::string progress_bar(const StepReport& report, int64_t steps, int width);
 
 class Progress {

@@ -22,7 +22,6 @@
 #include "data/chunk_batches.h"
 #include "data/prepared_data.h"
 #include "eval/loss.h"
-#include "models/model_info.h"
 #include "train/checkpoint.h"
 #include "train/device.h"
 #include "train/learner.h"
@@ -202,6 +201,11 @@ void Trainer::announce() {
       "block {}, {} layers of {}, device {}, {} threads; {} steps of {} sequences of {} tokens, {} chunks an epoch",
       config_.model.block, config_.model.n_layer, config_.model.d_model, train.device, at::get_num_threads(),
       train.steps, train.batch_size, config_.model.context_length, batches_.chunks());
+  if (config_.model.soft_cap > 0) {
+    spdlog::warn(
+        "model.soft_cap {}: attention runs by the plain formula, whose memory grows with the square of the context",
+        config_.model.soft_cap);
+  }
   if (state_.step > 0) spdlog::info("continuing after step {}", state_.step);
   int64_t parameters = 0;
   for (const auto& group : learner_->optimizer().groups()) {
@@ -224,12 +228,6 @@ TrainOutcome Trainer::run() {
     spdlog::info("{}: done, all {} steps", run_.paths().folder.string(), state_.step);
   } else {
     announce();
-    if (state_.step == 0) {
-      append({{"kind", "start"},
-              {"step", 0},
-              {"block", config_.model.block},
-              {"parameters", n_parameters(config_.model)}});
-    }
   }
   while (!is_last() && stop.received() == 0) {
     one_step();

@@ -1,0 +1,25 @@
+#include "train/progress.h"
+
+#include <catch2/catch.hpp>
+
+namespace skipless {
+
+TEST_CASE("a line of progress says step, loss, speed and time left", "[progress]") {
+  const StepReport report{.step = 25, .loss = 3.14159, .tokens_per_second = 1234567.4, .ms_per_step = 2000};
+  CHECK(progress_text(report, 100) == "step 25/100  loss 3.1416  1,234,567 tokens/s  2000.0 ms/step  ETA 2:30");
+  CHECK(progress_bar(report, 100, 200).substr(0, 24) == "[#####---------------] s");
+  CHECK(progress_bar({.step = 100}, 100, 200).substr(0, 22) == "[####################]");
+  // Eighty columns: the time left is worth more than the bar.
+  CHECK(progress_bar(report, 100, 79).substr(0, 9) == "[#-----] ");
+  CHECK(progress_bar(report, 100, 79).ends_with("ETA 2:30"));
+  CHECK(progress_bar(report, 100, 30) == progress_text(report, 100).substr(0, 30));
+}
+
+TEST_CASE("durations are clocks", "[progress]") {
+  CHECK(clock_text(0) == "0:00");
+  CHECK(clock_text(59.6) == "1:00");
+  CHECK(clock_text(3725) == "1:02:05");
+  CHECK(clock_text(-3) == "0:00");
+}
+
+}  // namespace skipless

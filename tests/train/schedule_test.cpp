@@ -1,0 +1,107 @@
+#include "train/schedule.h"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "configs/config_file.h"
+#include "tests/shared_folder.h"
+#include "train/run_config.h"
+
+namespace skipless {
+
+namespace {
+
+// The tables hold ten significant digits.
+constexpr double kTableDigits = 1e-9;
+// A rate is one or two roundings of a double.
+constexpr double kRounding = 1e-15;
+
+ScheduleConfig schedule(double lr, double lr_end, int64_t warmup, WarmupRule rule,
+                        ScheduleKind kind = ScheduleKind::linear) {
+  ScheduleConfig config;
+  config.lr = lr;
+  config.lr_end = lr_end;
+  config.warmup_steps = warmup;
+  config.warmup_rule = rule;
+  config.schedule = kind;
+  return config;
+}
+
+std::string problems_of(const std::string& train) {
+  try {
+    parse_config<RunConfig>("data: {folder: x}\ntrain: {" + train + "}", "test");
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("the rate of every step is that of the shared table, by both warm-up rules", "[schedule]") {
+  const auto file = test::shared_folder() / "cases/schedule/linear_warmup_expected.tsv";
+  SKIPLESS_NEEDS(file);
+  std::ifstream stream(file);
+  std::string line;
+  std::getline(stream, line);
+  const auto hugging_face = schedule(1e-3, 0, 2, WarmupRule::from_zero);
+  const auto polynomial = schedule(1e-3, 1e-7, 2, WarmupRule::from_zero);
+  const auto plus_one = schedule(1e-3, 0, 2, WarmupRule::from_first_step);
+  int64_t rows = 0;
+  for (; std::getline(stream, line); ++rows) {
+    std::istringstream fields(line);
+    int64_t step = -1;
+    double hf = -1, end = -1, one = -1;
+    fields >> step >> hf >> end >> one;
+    CHECK(step == rows);
+    CHECK(learning_rate(hugging_face, 40, step) == Approx(hf).epsilon(kTableDigits).margin(1e-16));
+    CHECK(learning_rate(polynomial, 40, step) == Approx(end).epsilon(kTableDigits));
+    CHECK(learning_rate(plus_one, 40, step) == Approx(one).epsilon(kTableDigits).margin(1e-16));
+  }
+  CHECK(rows == 41);
+}
+
+TEST_CASE("warm-up, peak, middle and end of each schedule are the values worked out by hand", "[schedule]") {
+  const auto kind = GENERATE(ScheduleKind::linear, ScheduleKind::cosine, ScheduleKind::constant);
+  const auto config = schedule(8, 2, 3, WarmupRule::from_first_step, kind);
+  CHECK(learning_rate(config, 11, 0) == 2);  // 8 * 1/4
+  CHECK(learning_rate(config, 11, 2) == 6);  // 8 * 3/4
+  CHECK(learning_rate(config, 11, 3) == 8);
+  const double quarter = kind == ScheduleKind::linear ? 6.5 : kind == ScheduleKind::cosine ? 7.121320343559642 : 8;
+  CHECK(learning_rate(config, 11, 5) == Approx(quarter).epsilon(kRounding));
+  CHECK(learning_rate(config, 11, 7) == Approx(kind == ScheduleKind::constant ? 8 : 5).epsilon(kRounding));
+  CHECK(learning_rate(config, 11, 11) == (kind == ScheduleKind::constant ? 8 : 2));
+  CHECK(learning_rate(config, 11, 500) == (kind == ScheduleKind::constant ? 8 : 2));
+}
+
+TEST_CASE("no step of a run has rate 0, unless Hugging Face's rule is asked for", "[schedule]") {
+  for (const int64_t warmup : {0, 1, 7, 20}) {
+    for (int64_t step = 0; step < 20; ++step) {
+      CHECK(learning_rate(schedule(1, 0, warmup, WarmupRule::from_first_step), 20, step) > 0);
+    }
+  }
+  CHECK(learning_rate(schedule(1, 0, 7, WarmupRule::from_zero), 20, 0) == 0);
+}
+
+TEST_CASE("a warm-up given as a fraction is rounded up, but not by the rounding of the fraction", "[schedule]") {
+  ScheduleConfig config;
+  config.warmup_fraction = 0.05;
+  CHECK(config.n_warmup(100) == 5);
+  CHECK(config.n_warmup(101) == 6);
+  config.warmup_fraction = 0.07;  // 0.07 * 100 = 7.000000000000001
+  CHECK(config.n_warmup(100) == 7);
+  config.warmup_fraction = 0;
+  CHECK(config.n_warmup(100) == 0);
+}
+
+TEST_CASE("contradictions of the schedule are named by key", "[schedule][config]") {
+  CHECK(problems_of("steps: 40") == "");
+  CHECK(problems_of("steps: 40, warmup_steps: 4, warmup_fraction: 0.1").find("train.warmup_fraction") !=
+        std::string::npos);
+  CHECK(problems_of("steps: 40, warmup_steps: 41").find("train.warmup_steps") != std::string::npos);
+  CHECK(problems_of("lr: 0.001, lr_end: 0.1").find("train.lr_end") != std::string::npos);
+}
+
+}  // namespace skipless

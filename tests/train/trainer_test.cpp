@@ -1,0 +1,233 @@
+#include "train/trainer.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "configs/error.h"
+#include "tests/train/small_run.h"
+#include "train/checkpoint.h"
+#include "train/load_run.h"
+#include "train/run_folder.h"
+// Catch2 comes last: its CHECK clashes with LibTorch's.
+#include <catch2/catch.hpp>
+
+namespace skipless {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+TrainOutcome run(const fs::path& folder, const std::vector<std::string>& overrides = {}) {
+  spdlog::set_level(spdlog::level::off);
+  return train(test::small_run_config(overrides), folder, "{}\n", /*terminal=*/false);
+}
+
+std::vector<json> metrics_of(const fs::path& folder, const std::string& kind) {
+  std::vector<json> lines;
+  std::ifstream stream(RunPaths{folder}.metrics());
+  for (std::string line; std::getline(stream, line);) {
+    auto entry = json::parse(line);
+    if (entry.at("kind") == kind) lines.push_back(entry);
+  }
+  return lines;
+}
+
+CheckpointFolder checkpoints_of(const fs::path& folder) {
+  return CheckpointFolder(RunPaths{folder}.checkpoints());
+}
+
+std::string error_of(const fs::path& folder, const std::vector<std::string>& overrides) {
+  try {
+    run(folder, overrides);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// Takes a run back to an earlier checkpoint, as if it had been killed right after it.
+void go_back(const fs::path& folder, int64_t step) {
+  const auto checkpoints = checkpoints_of(folder);
+  for (const int64_t later : checkpoints.steps()) {
+    if (later > step) fs::remove_all(checkpoints.path_of(later));
+  }
+}
+
+void require_same_run(const fs::path& a, const fs::path& b, int64_t step) {
+  for (const char* name : {"model.safetensors", "optimizer.safetensors"}) {
+    CHECK(test::read_bytes(checkpoints_of(a).path_of(step) / name) ==
+          test::read_bytes(checkpoints_of(b).path_of(step) / name));
+  }
+  for (const char* kind : {"train", "eval"}) {
+    const auto lines_a = metrics_of(a, kind), lines_b = metrics_of(b, kind);
+    REQUIRE(lines_a.size() == lines_b.size());
+    for (size_t i = 0; i < lines_a.size(); ++i) {
+      for (const char* key : {"step", "loss", "lr", "grad_norm", "tokens", "perplexity"}) {
+        CHECK(lines_a[i].value(key, json()) == lines_b[i].value(key, json()));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("20 steps equal 10 + 10 bit for bit, with accumulation and a stop inside the warm-up", "[trainer][resume]") {
+  const std::string optimizer = GENERATE("adamw", "adamw_hf");
+  const test::TemporaryFolder temporary;
+  const fs::path unbroken = temporary.path() / "unbroken", stopped = temporary.path() / "stopped";
+  const std::vector<std::string> overrides{"train.optimizer=" + optimizer};
+  CHECK(run(unbroken, overrides).step == 20);
+  fs::copy(unbroken, stopped, fs::copy_options::recursive);
+  go_back(stopped, 10);
+  CHECK_FALSE(run(stopped, overrides).was_done);
+  require_same_run(unbroken, stopped, 20);
+  // The test can fail: step 20 is not step 10.
+  CHECK(test::read_bytes(checkpoints_of(unbroken).path_of(10) / "model.safetensors") !=
+        test::read_bytes(checkpoints_of(unbroken).path_of(20) / "model.safetensors"));
+}
+
+TEST_CASE("resuming across the end of an epoch repeats and leaves out nothing", "[trainer][resume]") {
+  const test::TemporaryFolder temporary;
+  const fs::path unbroken = temporary.path() / "unbroken", stopped = temporary.path() / "stopped";
+  // The training shard has a few hundred chunks: an epoch of 64 a step ends within the first ten steps.
+  const std::vector<std::string> overrides{"train.batch_size=64", "train.micro_batch=64", "train.save_every=5"};
+  run(unbroken, overrides);
+  fs::copy(unbroken, stopped, fs::copy_options::recursive);
+  go_back(stopped, 5);
+  run(stopped, overrides);
+  require_same_run(unbroken, stopped, 20);
+}
+
+TEST_CASE("metrics have every step once, rates of the schedule, and a falling loss", "[trainer]") {
+  const test::TemporaryFolder temporary;
+  const fs::path folder = temporary.path() / "run";
+  const auto outcome = run(folder, {"train.lr=0.01"});
+  const auto lines = metrics_of(folder, "train");
+  std::vector<int64_t> steps;
+  for (const auto& line : lines) {
+    steps.push_back(line.at("step"));
+    CHECK(line.at("lr").get<double>() ==
+          learning_rate(test::small_run_config({"train.lr=0.01"}).train.schedule, 20, steps.back() - 1));
+    CHECK(line.at("tokens") == steps.back() * 8 * 16);
+    CHECK(line.at("tokens_per_second").get<double>() > 0);
+  }
+  CHECK(steps == std::vector<int64_t>{1, 3, 6, 9, 12, 15, 18, 20});
+  CHECK(lines.front().at("loss").get<double>() == Approx(std::log(4096)).margin(0.5));
+  CHECK(lines.back().at("loss").get<double>() < lines.front().at("loss").get<double>() - 0.5);
+  const auto evaluations = metrics_of(folder, "eval");
+  REQUIRE(evaluations.size() == 2);
+  CHECK(evaluations[1].at("loss") == *outcome.validation_loss);
+  CHECK(evaluations[1].at("perplexity").get<double>() == Approx(std::exp(*outcome.validation_loss)));
+  CHECK(evaluations[1].at("predicted_tokens") == 512 / 16 * 15);
+  CHECK(metrics_of(folder, "start").at(0).at("parameters") > 60'000);
+}
+
+TEST_CASE("a finished run is left as it is", "[trainer][resume]") {
+  const test::TemporaryFolder temporary;
+  const fs::path folder = temporary.path() / "run";
+  run(folder, {"train.steps=2", "train.warmup_steps=0"});
+  const std::string metrics = test::read_bytes(RunPaths{folder}.metrics());
+  CHECK(run(folder, {"train.steps=2", "train.warmup_steps=0"}).was_done);
+  CHECK(test::read_bytes(RunPaths{folder}.metrics()) == metrics);
+}
+
+TEST_CASE("a run is refused under another config, by each key that differs", "[trainer][resume]") {
+  const test::TemporaryFolder temporary;
+  const fs::path folder = temporary.path() / "run";
+  const std::vector<std::string> small{"train.steps=2", "train.warmup_steps=0"};
+  run(folder, small);
+  const std::string config = test::read_bytes(RunPaths{folder}.config());
+  const std::string error =
+      error_of(folder, {"train.steps=3", "train.warmup_steps=0", "train.seed=1", "model.d_ff=32", "train.log_every=1"});
+  for (const char* key : {"train.steps", "train.seed", "model.d_ff"}) {
+    CHECK(error.find(key) != std::string::npos);
+  }
+  CHECK(error.find("train.log_every") == std::string::npos);
+  CHECK(test::read_bytes(RunPaths{folder}.config()) == config);
+  // What changes nothing that is computed may change.
+  auto other = small;
+  other.insert(other.end(), {"train.log_every=1", "train.keep_checkpoints=3"});
+  CHECK(error_of(folder, other) == "");
+  CHECK(test::read_bytes(RunPaths{folder}.config()).find("keep_checkpoints: 3") != std::string::npos);
+}
+
+TEST_CASE("a run is refused on other data, and by a model of another vocabulary", "[trainer][resume]") {
+  const test::TemporaryFolder temporary;
+  const std::vector<std::string> small{"train.steps=4", "train.warmup_steps=0", "train.save_every=2"};
+  run(temporary.path() / "run", small);
+  go_back(temporary.path() / "run", 2);
+  test::prepare_small_data(temporary.path() / "other", 100);
+  auto other = small;
+  other.push_back("data.folder=" + (temporary.path() / "other").string());
+  CHECK(error_of(temporary.path() / "run", other).find("other data") != std::string::npos);
+  const std::string error = error_of(temporary.path() / "new", {"model.vocab_size=5000"});
+  CHECK(error.find("model.vocab_size is 5000") != std::string::npos);
+  CHECK(error.find("4096") != std::string::npos);
+  CHECK_FALSE(fs::exists(temporary.path() / "new"));
+}
+
+TEST_CASE("a cut checkpoint is passed over for the one before it, and the run ends the same", "[trainer][resume]") {
+  const test::TemporaryFolder temporary;
+  const fs::path unbroken = temporary.path() / "unbroken", damaged = temporary.path() / "damaged";
+  run(unbroken);
+  fs::copy(unbroken, damaged, fs::copy_options::recursive);
+  const fs::path file = checkpoints_of(damaged).path_of(20) / "model.safetensors";
+  fs::resize_file(file, fs::file_size(file) / 2);
+  CHECK_FALSE(run(damaged).was_done);
+  require_same_run(unbroken, damaged, 20);
+}
+
+TEST_CASE("a number that is not finite stops the run by its tensor, and the last good checkpoint stays", "[trainer]") {
+  const test::TemporaryFolder temporary;
+  const fs::path folder = temporary.path() / "run";
+  const std::vector<std::string> overrides{"train.steps=40", "train.save_every=10"};
+  run(folder, overrides);
+  go_back(folder, 20);
+  // Written anew, so that its checksum is right: as if the run had gone wrong between its checkpoints.
+  const auto checkpoints = checkpoints_of(folder);
+  Checkpoint poisoned = checkpoints.read(20);
+  poisoned.model.tensors.at("block_1.feed_forward.w_2")[2][3] = std::nan("");
+  fs::remove_all(checkpoints.path_of(20));
+  checkpoints.save(poisoned, 5);
+  const std::string error = error_of(folder, overrides);
+  CHECK(error.find("step 21") != std::string::npos);
+  CHECK(error.find("parameter block_1.feed_forward.w_2") != std::string::npos);
+  CHECK(checkpoints.steps() == std::vector<int64_t>{10, 20});
+}
+
+TEST_CASE("a checkpoint of another architecture is refused by tensor and shape", "[trainer][checkpoint]") {
+  const test::TemporaryFolder temporary;
+  const fs::path a = temporary.path() / "a", b = temporary.path() / "b";
+  const std::vector<std::string> small{"train.steps=2", "train.warmup_steps=0"};
+  run(a, small);
+  auto wide = small;
+  wide.push_back("model.d_ff=40");
+  run(b, wide);
+  fs::remove_all(RunPaths{a}.checkpoints());
+  fs::copy(RunPaths{b}.checkpoints(), RunPaths{a}.checkpoints(), fs::copy_options::recursive);
+  const std::string error = error_of(a, small);
+  CHECK(error.find("block_0.feed_forward.w_1") != std::string::npos);
+  CHECK(error.find("[40, 16]") != std::string::npos);
+  CHECK(error.find("[24, 16]") != std::string::npos);
+  CHECK_THROWS_WITH(load_run(a, "last", ""), Catch::Contains("block_0.feed_forward.w_1"));
+}
+
+TEST_CASE("a run's model is loaded by last, best or step", "[trainer][load_run]") {
+  const test::TemporaryFolder temporary;
+  run(temporary.path());
+  CHECK(load_run(temporary.path(), "last", "").state.step == 20);
+  CHECK(load_run(temporary.path(), "best", "").state.step == 20);
+  CHECK(load_run(temporary.path(), "10", "cpu").state.step == 10);
+  CHECK_THROWS_WITH(load_run(temporary.path(), "11", ""), Catch::Contains("10, 20"));
+  CHECK_THROWS_WITH(load_run(temporary.path(), "newest", ""), Catch::Contains("'newest'"));
+}
+
+}  // namespace skipless
