@@ -15,9 +15,13 @@ namespace {
 
 /// 1234567 -> "1,234,567"
 std::string grouped(double value) {
-  std::string digits = fmt::format("{:.0f}", value);
-  for (int64_t i = static_cast<int64_t>(digits.size()) - 3; i > 0; i -= 3) digits.insert(static_cast<size_t>(i), ",");
-  return digits;
+  const std::string digits = fmt::format("{:.0f}", value);
+  std::string text;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
 }
 
 int terminal_width() {

@@ -66,7 +66,8 @@ TEST_CASE("In every block a token changes its own and later positions, and no ea
 TEST_CASE("Every block's gradients agree with finite differences in float64", "[blocks]") {
   // Central differences with step 1e-5: truncation about 1e-10, rounding about 1e-11, relative to gradients of order 1.
   constexpr double kStep = 1e-5, kTolerance = 1e-7;
-  for_every_block([&](const ModelConfig& config) {
+  for_every_block([&](ModelConfig config) {
+    config.activation = Activation::gelu;  // a step across the kink of ReLU has no derivative to agree with
     auto gpt = random_gpt(config);
     const auto ids = random_ids(config, 2);
     gpt->next_token_loss(ids).sum.backward();

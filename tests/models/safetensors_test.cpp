@@ -388,9 +388,9 @@ TEST_CASE("Mutations of a valid file are read or refused, and never anything els
           bytes.erase(at % bytes.size(), 1 + below(20));
           break;
         default:
-          bytes.insert(at % bytes.size(), 1, kLikely[below(kLikely.size())]);
+          bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(at % bytes.size()), kLikely[below(kLikely.size())]);
       }
-      if (bytes.empty()) bytes = "x";
+      if (bytes.empty()) bytes.push_back('x');
     }
     file.write(bytes);
     try {

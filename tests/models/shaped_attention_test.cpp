@@ -38,7 +38,7 @@ double largest(const torch::Tensor& x) {
 std::vector<torch::Tensor> pass(ShapedAttention& attention, std::vector<torch::Tensor> inputs,
                                 const AttentionMask& mask, bool plain, const torch::Tensor& weights) {
   attention->zero_grad();
-  for (auto& input : inputs) input.mutable_grad() = {};
+  for (auto& input : inputs) input.mutable_grad().reset();
   const auto out = plain ? attention->plain(inputs[0], inputs[1], inputs[2], mask)
                          : attention->forward(inputs[0], inputs[1], inputs[2], mask);
   (out * weights).sum().backward();
