@@ -1,5 +1,6 @@
 // skipless eval RUN: loss and perplexity on prepared shards.
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -30,9 +31,16 @@ struct EvalOptions {
 
 PreparedData open_data(const std::string& folder, const LoadedRun& run) {
   PreparedData data = PreparedData::open(folder);
-  if (data.tokenizer_hash != run.state.tokenizer) {
+  if (run.state.tokenizer.empty()) {
+    spdlog::warn("imported weights do not say which tokenizer they were trained with; '{}' has {}", folder,
+                 data.tokenizer_hash);
+  } else if (data.tokenizer_hash != run.state.tokenizer) {
     throw UserError(fmt::format("'{}' was prepared with another tokenizer ({}) than the model was trained on ({})",
                                 folder, data.tokenizer_hash, run.state.tokenizer));
+  }
+  if (data.vocab_size > run.config.model.vocab_size) {
+    throw UserError(fmt::format("'{}' was prepared with a vocabulary of {}, but the model's has {}", folder,
+                                data.vocab_size, run.config.model.vocab_size));
   }
   return data;
 }

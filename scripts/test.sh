@@ -54,6 +54,7 @@ check_format() {
 if ! $quick; then
   check "the program, driven as a user would" "$tests/test_cli"
   check "parity with other code: the committed cases" "$tests/parity" tests/reference/parity
+  check "the parity program notices what is wrong" .venv/bin/python tests/parity/check_parity.py "$tests/parity"
   check "safetensors against the reference library" .venv/bin/python tests/models/check_safetensors.py "$tests/test_models"
   check "tokenizer of the quickstart on the standard library" compare_tokenizer data/tokenizers/python_4096 --stdlib
 
