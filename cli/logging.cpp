@@ -43,6 +43,11 @@ void set_up_logging(const std::string& level) {
   auto logger = std::make_shared<spdlog::logger>("skipless", console);
   logger->set_level(spdlog::level::debug);
   logger->flush_on(spdlog::level::info);
+  // Such as a full disk under train.log: said once, and no reason to stop.
+  logger->set_error_handler([said = false](const std::string& problem) mutable {
+    if (!said) fmt::print(stderr, "warning: the log is not complete: {}\n", problem);
+    said = true;
+  });
   spdlog::set_default_logger(logger);
 }
 

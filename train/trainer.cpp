@@ -49,6 +49,12 @@ PreparedData open_data(const RunConfig& config) {
   return data;
 }
 
+std::optional<EvaluationBatches> evaluation_batches(const RunConfig& config, const PreparedData& data) {
+  if (config.train.eval_every == 0) return std::nullopt;
+  return EvaluationBatches(data.validation, config.model.context_length, *config.train.micro_batch,
+                           config.train.eval_tokens);
+}
+
 /// Sends what is logged to train.log too, for as long as it lives.
 class LogFile {
  public:
@@ -96,18 +102,14 @@ class Trainer {
         data_(open_data(config)),
         batches_(data_.train, config.model.context_length, config.train.batch_size,
                  static_cast<uint64_t>(config.train.data_seed), /*shuffle=*/true),
+        evaluation_(evaluation_batches(config, data_)),
         run_(folder),
         log_(run_.paths().log()),
         checkpoints_(run_.paths().checkpoints()),
         config_text_(write_config(config)),
+        version_(version),
         progress_(config.train.steps, terminal) {
-    if (config.train.eval_every > 0) {
-      evaluation_.emplace(data_.validation, config.model.context_length, *config.train.micro_batch,
-                          config.train.eval_tokens);
-    }
     if (is_run(folder)) compare_with_run(run_.paths(), config_text_);
-    write_file(run_.paths().config(), config_text_);
-    write_file(run_.paths().version(), version);
     checkpoints_.remove_leftovers();
   }
 
@@ -137,6 +139,7 @@ class Trainer {
   LogFile log_;
   CheckpointFolder checkpoints_;
   std::string config_text_;
+  std::string version_;
   Progress progress_;
 
   std::unique_ptr<Learner> learner_;
@@ -165,6 +168,9 @@ void Trainer::start() {
   reported_step_ = state_.step;
   reported_seconds_ = state_.seconds;
   metrics_ = std::make_unique<MetricsLog>(run_.paths().metrics(), state_.step);
+  // Only now is it certain that the run goes on with this config.
+  write_file(run_.paths().config(), config_text_);
+  write_file(run_.paths().version(), version_);
 }
 
 void Trainer::resume(Checkpoint checkpoint) {

@@ -167,7 +167,9 @@ TEST_CASE("a run is refused on other data, and by a model of another vocabulary"
   test::prepare_small_data(temporary.path() / "other", 100);
   auto other = small;
   other.push_back("data.folder=" + (temporary.path() / "other").string());
+  const std::string config = test::read_bytes(RunPaths{temporary.path() / "run"}.config());
   CHECK(error_of(temporary.path() / "run", other).find("other data") != std::string::npos);
+  CHECK(test::read_bytes(RunPaths{temporary.path() / "run"}.config()) == config);
   const std::string error = error_of(temporary.path() / "new", {"model.vocab_size=5000"});
   CHECK(error.find("model.vocab_size is 5000") != std::string::npos);
   CHECK(error.find("4096") != std::string::npos);
