@@ -2,12 +2,13 @@
 
 #include <ATen/Version.h>
 #include <ATen/detail/CUDAHooksInterface.h>
+#include <c10/util/Exception.h>
 #include <fmt/format.h>
 #include <torch/version.h>
 
+#include <cctype>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <string_view>
 
 #include "cli/cuda_driver.h"
 #include "git_commit.h"
@@ -18,11 +19,17 @@ namespace skipless {
 namespace {
 
 /// "sm_75 sm_80": what LibTorch's own CUDA code was compiled for, from the flags that it reports.
-std::string architectures(const std::string& config) {
+std::string architectures() {
+  std::string config;
+  try {
+    config = at::detail::getCUDAHooks().showConfig();
+  } catch (const c10::Error&) {
+    return "unknown: LibTorch says it only where there is a CUDA driver";
+  }
   std::set<std::string> found;
   for (size_t at = config.find("sm_"); at != std::string::npos; at = config.find("sm_", at + 1)) {
     size_t end = at + 3;
-    while (end < config.size() && (std::isalnum(static_cast<unsigned char>(config[end])) != 0)) ++end;
+    while (end < config.size() && std::isalnum(static_cast<unsigned char>(config[end])) != 0) ++end;
     found.insert(config.substr(at, end - at));
   }
   return found.empty() ? "none" : fmt::format("{}", fmt::join(found, " "));
@@ -46,7 +53,7 @@ std::string version_text() {
     const bool cudnn = hooks.compiledWithCuDNN();
     text += fmt::format("  CUDA           {}\n  cuDNN          {}\n  architectures  {}\n",
                         cuda_version(hooks.hasCUDART() ? hooks.versionCUDART() : 0),
-                        cudnn_version(cudnn ? hooks.versionCuDNN() : 0), architectures(hooks.showConfig()));
+                        cudnn_version(cudnn ? hooks.versionCuDNN() : 0), architectures());
   } else {
     text += "  CUDA           none (built without)\n  cuDNN          none\n  architectures  none\n";
   }
