@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/openmp.h"
 #include "configs/error.h"
 #include "data/chunk_batches.h"
 #include "data/prepared_data.h"
@@ -46,6 +47,7 @@ PreparedData open_data(const std::string& folder, const LoadedRun& run) {
 }
 
 void run_eval(const EvalOptions& options) {
+  let_openmp_threads_sleep();
   LoadedRun run = load_run(options.run, options.checkpoint, options.device);
   const std::string folder = options.data.empty() ? run.config.data.folder : options.data;
   const PreparedData data = open_data(folder, run);

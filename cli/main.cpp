@@ -15,7 +15,6 @@
 #include "cli/commands.h"
 #include "cli/freed_memory.h"
 #include "cli/logging.h"
-#include "cli/openmp.h"
 #include "cli/version.h"
 #include "configs/error.h"
 #include "configs/nearest.h"
@@ -104,7 +103,6 @@ int run_program(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  skipless::let_openmp_threads_sleep(argv);
   skipless::keep_freed_memory();
   // A limit on file sizes and a closed pipe are errors of a write, to be reported, and not the end of the program.
   std::signal(SIGXFSZ, SIG_IGN);

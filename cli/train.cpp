@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/config_arguments.h"
+#include "cli/openmp.h"
 #include "cli/version.h"
 #include "configs/config_file.h"
 #include "configs/error.h"
@@ -43,8 +44,9 @@ void run_train(const TrainOptions& options) {
     return;
   }
   if (options.run.empty()) throw UserError("--run DIR is needed: the folder of the run");
-  const auto outcome =
-      train(read_run_config(options), options.run, version_json(), /*terminal=*/::isatty(STDOUT_FILENO) == 1);
+  const RunConfig config = read_run_config(options);
+  let_openmp_threads_sleep();
+  const auto outcome = train(config, options.run, version_json(), /*terminal=*/::isatty(STDOUT_FILENO) == 1);
   constexpr int kSignalBase = 128;  // the shell's convention
   if (outcome.signal != 0) throw ExitCode{kSignalBase + outcome.signal};
 }
