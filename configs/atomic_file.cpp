@@ -131,8 +131,12 @@ void AtomicFile::fail(int error) {
   throw RunError(fmt::format("cannot write {} ({} bytes): {}", shown(path_), size_, std::strerror(error)));
 }
 
+void AtomicFile::require_writable() const {
+  if (descriptor_ < 0 || finished_) throw std::logic_error("write to a file that is finished or has failed");
+}
+
 void AtomicFile::write(const void* data, std::size_t bytes) {
-  if (descriptor_ < 0) throw std::logic_error("write to a file that is committed or has failed");
+  require_writable();
   const char* from = static_cast<const char*>(data);
   if (buffer_.size() + bytes > kBuffer) flush();
   size_ += bytes;
@@ -145,7 +149,7 @@ void AtomicFile::write(const void* data, std::size_t bytes) {
 }
 
 void AtomicFile::write_at(std::size_t offset, const void* data, std::size_t bytes) {
-  if (descriptor_ < 0) throw std::logic_error("write to a file that is committed or has failed");
+  require_writable();
   if (offset > size_ || bytes > size_ - offset) throw std::logic_error("overwriting bytes that are not yet written");
   flush();
   const int error = write_all_at(descriptor_, static_cast<const char*>(data), bytes, offset);
@@ -158,15 +162,20 @@ void AtomicFile::flush() {
   buffer_.clear();
 }
 
+void AtomicFile::finish() {
+  require_writable();
+  flush();
+  if (const int error = sync_retrying(descriptor_); error != 0) fail(error);
+  finished_ = true;
+}
+
 void AtomicFile::commit() {
   if (descriptor_ < 0) throw std::logic_error("a file that is committed or has failed is committed again");
-  flush();
-  int error = sync_retrying(descriptor_);
-  if (error != 0) fail(error);
+  if (!finished_) finish();
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(errno);
   // From here on nothing is left to remove.
   const int closed = ::close(std::exchange(descriptor_, -1));
-  error = closed != 0 && errno != EINTR ? errno : sync_folder_of(path_);
+  const int error = closed != 0 && errno != EINTR ? errno : sync_folder_of(path_);
   if (error != 0) fail(error);
 }
 

@@ -8,7 +8,9 @@
 
 namespace skipless {
 
-/// Writes `path + ".tmp"`, and on commit() flushes it to the disk, renames it to `path` and syncs the folder. A file
+/// Writes `path + ".tmp"`, and on commit() flushes it to the disk, renames it to `path` and syncs the folder. Where
+/// several files change together, finish() does the first of these for each, so that what can run out of space is over
+/// before the first old file is replaced. A file
 /// that was not committed is removed by the destructor, so that what stood at `path` before is still there. Throws
 /// RunError with the path, the number of bytes and the system's reason ("No space left on device"); UserError when the
 /// path cannot be created (a missing or unwritable folder; a folder, or a device such as /dev/full, of that name).
@@ -25,6 +27,9 @@ class AtomicFile {
   /// Overwrites bytes already written (a header whose counts are known at the end).
   void write_at(std::size_t offset, const void* data, std::size_t bytes);
   std::size_t size() const { return size_; }
+  /// Flushes all to the disk, still under the temporary name. Nothing can be written after it.
+  void finish();
+  /// Includes finish().
   void commit();
 
  private:
@@ -33,7 +38,9 @@ class AtomicFile {
   std::string buffer_;
   std::size_t size_ = 0;
   int descriptor_ = -1;
+  bool finished_ = false;
 
+  void require_writable() const;
   void flush();
   void discard();
   [[noreturn]] void fail(int error);

@@ -70,6 +70,16 @@ json to_json(const TokenShardWriter::Summary& summary) {
   return {{"documents", summary.documents}, {"tokens", summary.tokens}, {"checksum", summary.checksum}};
 }
 
+/// Not even --force mixes data into the folder of a training run.
+void refuse_run_folder(const fs::path& out) {
+  std::error_code ignored;
+  for (const char* name : {"config.yaml", "checkpoints"}) {
+    if (!fs::exists(out / name, ignored)) continue;
+    throw UserError(fmt::format("'{}' holds {}: it is the folder of a training run. Give --out a folder of its own",
+                                out.string(), name));
+  }
+}
+
 /// The preparation of these settings that stands in the folder already, if it does. Throws when the folder holds
 /// something that must not be replaced.
 std::optional<PreparedData> find_preparation(const PrepareOptions& options, const json& settings,
@@ -145,16 +155,23 @@ class Preparation {
     return true;
   }
 
-  PrepareResult commit() {
+  /// Both shards to the disk, beside the old ones.
+  PrepareResult finish() {
     PrepareResult result;
-    result.train = train_->commit();
-    result.validation = validation_->commit();
+    result.train = train_->finish();
+    result.validation = validation_->finish();
     result.vocab_size = tokenizer_.vocab_size();
     result.unused_ids = tokenizer_.unused_ids();
     result.tokenizer_hash = tokenizer_.hash();
     result.skipped = skipped_;
     result.seconds = seconds();
     return result;
+  }
+
+  /// Both shards in the place of the old ones.
+  void commit() {
+    train_->commit();
+    validation_->commit();
   }
 
   const json& skipped_documents() const { return skipped_documents_; }
@@ -243,6 +260,7 @@ PrepareResult prepare(const PrepareOptions& options, const PrepareHooks& hooks) 
     throw UserError(fmt::format("--field {} is for .jsonl files, but there is none among the {} input files",
                                 options.field, inputs.files.size()));
   }
+  refuse_run_folder(options.out);
   make_folder(options.out);
   const json settings = settings_of(options, inputs, tokenizer);
   if (const auto data = find_preparation(options, settings, hooks)) {
@@ -270,12 +288,18 @@ PrepareResult prepare(const PrepareOptions& options, const PrepareHooks& hooks) 
         fmt::format("skipped '{}': {}", skipped["place"].get<std::string>(), skipped["reason"].get<std::string>()));
   }
 
+  // All that takes space comes first: where it runs out, an earlier preparation is still whole.
+  const PrepareResult result = preparation->finish();
+  AtomicFile tokenizer_file(options.out / prepared_files::kTokenizer);
+  tokenizer_file.write(tokenizer_json);
+  tokenizer_file.finish();
+
   // From here to the last line, a folder that was interrupted says so, and its mixture of old and new files is not
   // used.
   json manifest = {{"complete", false}, {"settings", settings}};
   write_manifest(options, manifest);
-  PrepareResult result = preparation->commit();
-  write_file(options.out / prepared_files::kTokenizer, tokenizer_json);
+  preparation->commit();
+  tokenizer_file.commit();
   manifest = {{"complete", true},
               {"settings", settings},
               {"inputs", {{"paths", options.paths}, {"globs", options.globs}, {"excludes", options.excludes}}},

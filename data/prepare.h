@@ -56,7 +56,8 @@ struct PrepareResult {
 /// bytes each.
 ///
 /// UserError: options that cannot be used, input or tokenizer at fault (with file, line or byte), nothing to prepare,
-/// fewer than two different documents, another preparation in the folder (naming the differences). RunError: no space.
+/// fewer than two different documents, another preparation in the folder (naming the differences), the folder of a run.
+/// RunError: no space; an earlier preparation in the folder is then as it was.
 PrepareResult prepare(const PrepareOptions& options, const PrepareHooks& hooks = {});
 
 }  // namespace skipless

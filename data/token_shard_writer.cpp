@@ -50,7 +50,7 @@ void TokenShardWriter::end_document() {
   boundaries_.push_back(static_cast<std::uint64_t>(tokens_));
 }
 
-TokenShardWriter::Summary TokenShardWriter::commit() {
+TokenShardWriter::Summary TokenShardWriter::finish() {
   assert(boundaries_.back() == static_cast<std::uint64_t>(tokens_) && "the last document was not ended");
   constexpr char kZeros[8] = {};
   write_payload(kZeros, token_shard_format::padding(static_cast<std::uint64_t>(tokens_) * token_bytes_));
@@ -67,8 +67,16 @@ TokenShardWriter::Summary TokenShardWriter::commit() {
   header.payload_checksum = XXH3_64bits_digest(checksum_.get());
   header.header_checksum = XXH3_64bits(&header, offsetof(Header, header_checksum));
   file_.write_at(0, &header, sizeof(header));
+  file_.finish();
+  finished_ = {
+      .tokens = tokens_, .documents = documents(), .checksum = fmt::format("{:016x}", header.payload_checksum)};
+  return *finished_;
+}
+
+TokenShardWriter::Summary TokenShardWriter::commit() {
+  const Summary summary = finished_ ? *finished_ : finish();
   file_.commit();
-  return {.tokens = tokens_, .documents = documents(), .checksum = fmt::format("{:016x}", header.payload_checksum)};
+  return summary;
 }
 
 }  // namespace skipless

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,7 +33,9 @@ class TokenShardWriter {
   std::int64_t tokens() const { return tokens_; }
   std::int64_t documents() const { return static_cast<std::int64_t>(boundaries_.size()) - 1; }
 
-  /// Finishes the file. RunError when it cannot be written.
+  /// Writes all that is left, to the disk and under a temporary name. RunError when it cannot be written.
+  Summary finish();
+  /// Lets the file appear, finished or not yet. RunError as above.
   Summary commit();
 
  private:
@@ -50,6 +53,7 @@ class TokenShardWriter {
   std::vector<std::uint64_t> boundaries_ = {0};
   std::vector<std::uint16_t> narrow_;  // scratch
   std::unique_ptr<XXH3_state_t, FreeState> checksum_;
+  std::optional<Summary> finished_;
 };
 
 }  // namespace skipless

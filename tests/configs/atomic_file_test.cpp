@@ -73,6 +73,20 @@ TEST_CASE("bytes already written can be overwritten, whether they are on the dis
   CHECK(content(path) == "heADbody" + std::string(2u << 20, 'z') + "end");
 }
 
+TEST_CASE("a finished file is whole on the disk while the old one still stands", "[configs][atomic]") {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "file";
+  write_file(path, "old");
+  AtomicFile file(path);
+  file.write("new text");
+  file.finish();
+  CHECK(content(path) == "old");
+  CHECK(content(folder.path() / "file.tmp") == "new text");
+  CHECK_THROWS_AS(file.write("more"), std::logic_error);
+  file.commit();
+  CHECK(content(path) == "new text");
+}
+
 TEST_CASE("a file that is not committed leaves the old one and nothing else", "[configs][atomic]") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "file";

@@ -1,8 +1,11 @@
 #include "data/prepare.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <csignal>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -37,6 +40,24 @@ void write_corpus(const TemporaryFolder& folder) {
                  "text number " + std::to_string(i) + "\nabc aaaa\n");
   }
 }
+
+/// No file grows beyond `bytes` while this lives, as on a full disk.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &old_);
+    const rlimit limit{bytes, old_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &old_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  void (*handler_)(int);
+  rlimit old_{};
+};
 
 std::vector<std::string> texts_of(const TokenShard& shard, const BpeTokenizer& tokenizer) {
   std::vector<std::string> texts;
@@ -143,6 +164,51 @@ TEST_CASE("preparing again says that it is done, and never replaces another prep
   REQUIRE(warnings.size() == 1);
   CHECK_THAT(warnings[0], Contains("preparing again") && Contains("train.bin"));
   CHECK(prepare(options).already_done);
+}
+
+TEST_CASE("a replacement that runs out of space leaves the old preparation as it was", "[prepare]") {
+  const TemporaryFolder folder;
+  write_corpus(folder);
+  PrepareOptions options = options_of(folder);
+  prepare(options);
+  const auto contents = [&] {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : std::filesystem::directory_iterator(options.out)) {
+      files[entry.path().filename().string()] = test::read_all(entry.path());
+    }
+    return files;
+  };
+  const auto before = contents();
+  options.seed = 5;
+  options.force = true;
+  // The first limit stops a shard, the second the tokenizer; a manifest that says "incomplete" fits into both.
+  for (const std::size_t limit : {before.at("train.bin").size() / 2, before.at("tokenizer.json").size() - 1}) {
+    INFO("files of at most " << limit << " bytes");
+    REQUIRE(limit > 500);
+    {
+      const FileSizeLimit limited(limit);
+      CHECK_THROWS_AS(prepare(options), RunError);
+    }
+    CHECK(contents() == before);
+    CHECK(PreparedData::open(options.out).train.documents() > 0);
+  }
+  prepare(options);
+  CHECK(contents() != before);
+}
+
+TEST_CASE("the folder of a training run takes no data, by force or not", "[prepare]") {
+  const TemporaryFolder folder;
+  write_corpus(folder);
+  PrepareOptions options = options_of(folder);
+  for (const bool force : {false, true}) {
+    options.force = force;
+    folder.write("out/checkpoints/step_1/model", "");
+    CHECK_THAT(user_error_of([&] { prepare(options); }), Contains("holds checkpoints: it is the folder of a training"));
+    folder.write("out/config.yaml", "{}");
+    CHECK_THAT(user_error_of([&] { prepare(options); }), Contains("holds config.yaml"));
+    std::filesystem::remove(options.out / "config.yaml");
+  }
+  CHECK_FALSE(std::filesystem::exists(options.out / "train.bin"));
 }
 
 TEST_CASE("a folder with files of another origin is left alone", "[prepare]") {
