@@ -40,6 +40,7 @@ void collect(const YamlNode& node, const std::string& path, Values& values) {
 Values values_of(const std::string& yaml, std::string_view source) {
   ProblemReport report(source);
   const std::optional<YamlNode> root = parse_yaml(yaml, report);
+  if (root) report_duplicates(*root, report);
   report.throw_if_any();
   Values values;
   collect(*root, "", values);

@@ -4,6 +4,7 @@
 //   void check(Problems&) const;        contradictions between keys
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -17,16 +18,22 @@ namespace skipless {
 namespace detail {
 /// Reads text (named `source` in messages) into whatever `keys` lists. Throws UserError holding EVERY problem: YAML
 /// syntax, unknown, duplicate, empty, mistyped, out-of-range and non-finite keys, each with line, key path, what was
-/// allowed and the nearest known key. `finish` runs only if there was none; the problems that it reports are thrown the
-/// same way.
+/// allowed and the nearest known key; and with them the contradictions that `finish` reports.
+///
+/// A contradiction that may vanish once a misread value is right waits for that. All wait where YAML or an argument
+/// could not be taken apart, or a key outside sections has a wrong value. Those at a top-level section wait where a
+/// value in that section is wrong, or an unknown key was probably meant for it; so do those elsewhere whose message
+/// names such a key. Unknown keys that resemble none delay nothing, and of a key given twice the last value counts.
 void read_config(const std::string& text, const std::string& source, const std::vector<std::string>& overrides,
                  const std::function<void(Schema&)>& keys, const std::function<void(Problems&)>& finish);
 std::string write_config(const std::function<void(Schema&)>& keys);
 std::string describe_config(const std::function<void(Schema&)>& keys);
 }  // namespace detail
 
-/// The text of a config file; UserError when it is missing, a folder, unreadable or larger than 1 MiB.
-std::string read_config_text(const std::filesystem::path& file);
+/// The text of a config file; UserError when it is missing, a folder, unreadable or larger than 1 MiB, or a pipe into
+/// which nothing is written for as long as `patience`.
+std::string read_config_text(const std::filesystem::path& file,
+                             std::chrono::milliseconds patience = std::chrono::seconds(30));
 
 /// Parses `text` (from `source`) with overrides "model.block=sas" applied, resolves and checks it.
 template <class Config>

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -11,9 +12,9 @@
 
 #include "configs/config_file.h"
 #include "configs/key_value.h"
-#include "configs/nearest.h"
 #include "configs/overrides.h"
 #include "configs/printable.h"
+#include "configs/synonyms.h"
 #include "configs/yaml_node.h"
 
 namespace skipless {
@@ -27,6 +28,25 @@ std::pair<std::string, std::string> split_leaf(const std::string& path) {
   if (dot == std::string::npos) return {"", path};
   return {path.substr(0, dot), path.substr(dot + 1)};
 }
+
+// Whether `text` has `name` as a word of its own.
+bool names(std::string_view text, std::string_view name) {
+  const auto in_word = [&](std::size_t at) {
+    if (at >= text.size()) return false;
+    const char c = text[at];
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  };
+  for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
+    if ((at == 0 || !in_word(at - 1)) && !in_word(at + name.size())) return true;
+  }
+  return false;
+}
+
+// A key that the Config does not list.
+struct UnknownKey {
+  std::string message;
+  std::vector<std::string> meant;  // paths of keys and sections that it was probably written for
+};
 
 // All that a Config lists, and the suggestions that follow from it.
 class KnownKeys {
@@ -42,22 +62,28 @@ class KnownKeys {
   bool is_section(const std::string& path) const { return is(path, true); }
 
   // Why `leaf` is no key of `section`, and what was probably meant.
-  std::string unknown(const std::string& section, const std::string& leaf) const {
-    const std::string nested = section.empty() ? leaf : section + "." + leaf;
-    if (is_key(nested)) {
-      return fmt::format("a name with dots; write {} below a section {}", split_leaf(nested).second,
-                         split_leaf(nested).first);
+  UnknownKey unknown(const std::string& section, const std::string& leaf) const {
+    const std::string prefix = section.empty() ? "" : section + ".";
+    if (const std::string nested = prefix + leaf; is_key(nested)) {
+      return {fmt::format("a name with dots; write {} below a section {}", split_leaf(nested).second,
+                          split_leaf(nested).first),
+              {nested}};
     }
-    const std::optional<std::string> sibling = nearest_name(leaf, leaves(section));
-    if (sibling) return fmt::format("unknown key (did you mean '{}'?)", *sibling);
-    if (const auto elsewhere = paths_of_.find(leaf); elsewhere != paths_of_.end()) return belongs(elsewhere->second);
-    std::vector<std::string> names;
-    for (const auto& [name, paths] : paths_of_) names.push_back(name);
-    if (const auto near = nearest_name(leaf, names)) {
-      return fmt::format("unknown key (did you mean '{}'?)", fmt::join(few(paths_of_.at(*near)), "' or '"));
+    if (const auto sibling = nearest_key(leaf, leaves(section))) {
+      return {fmt::format("unknown key (did you mean '{}'?)", *sibling), {prefix + *sibling}};
     }
-    return fmt::format("unknown key; known {}: {}", section.empty() ? "at the top" : "in " + section,
-                       fmt::join(leaves(section), ", "));
+    if (const auto elsewhere = paths_of_.find(leaf); elsewhere != paths_of_.end()) {
+      return {belongs(elsewhere->second), elsewhere->second};
+    }
+    std::vector<std::string> all_leaves;
+    for (const auto& [name, paths] : paths_of_) all_leaves.push_back(name);
+    if (const auto near = nearest_key(leaf, all_leaves)) {
+      const std::vector<std::string>& paths = paths_of_.at(*near);
+      return {fmt::format("unknown key (did you mean '{}'?)", fmt::join(few(paths), "' or '")), paths};
+    }
+    return {fmt::format("unknown key; known {}: {}", section.empty() ? "at the top" : "in " + section,
+                        fmt::join(leaves(section), ", ")),
+            {}};
   }
 
  private:
@@ -98,11 +124,22 @@ class ConfigReader : public Schema {
     report_unknown_in(root_, "");
     for (const Override& given : overrides_) {
       if (known_.is_section(given.path)) {
+        unread_.insert(given.path);
         report_.at_override(given.argument, "a section; give its keys one by one, as " + given.path + ".key=value");
       } else if (!known_.is_key(given.path)) {
         report_.at_override(given.argument, unknown_override(given.path));
       }
     }
+  }
+
+  /// False for a contradiction that may be none once all values are read (config_file.h).
+  bool is_certain(const Problems::Problem& problem) const {
+    if (unknown_count_ > ProblemReport::kShown) return false;
+    const std::string section = top_section(problem.path);
+    return std::none_of(unread_.begin(), unread_.end(), [&](const std::string& path) {
+      const std::string unread_section = top_section(path);
+      return unread_section.empty() || unread_section == section || names(problem.message, split_leaf(path).second);
+    });
   }
 
   void report_at_place(const Problems::Problem& problem) {
@@ -127,13 +164,17 @@ class ConfigReader : public Schema {
       places_[path] = {.line = entry->line};
       if (entry->value.kind == YamlNode::Kind::refused) continue;
       const std::string problem = value.read(entry->value);
-      if (!problem.empty()) report_.at_line(entry->line, path, problem);
+      if (problem.empty()) continue;
+      unread_.insert(path);
+      report_.at_line(entry->line, path, problem);
     }
     for (const Override& given : overrides_) {
       if (given.path != path) continue;
       places_[path] = {.given = &given};
       const std::string problem = value.read(given.value);
-      if (!problem.empty()) report_.at_override(given.argument, problem);
+      if (problem.empty()) continue;
+      unread_.insert(path);
+      report_.at_override(given.argument, problem);
     }
   }
 
@@ -172,6 +213,7 @@ class ConfigReader : public Schema {
   std::vector<Level> levels_;
   KnownKeys known_;
   std::map<std::string, Place> places_;
+  std::set<std::string> unread_;  // keys and sections that were given something, and whose value is not known
   std::size_t unknown_count_ = 0;
 
   std::string path_of(std::string_view name) const { return levels_.back().prefix + std::string(name); }
@@ -186,7 +228,19 @@ class ConfigReader : public Schema {
     return found;
   }
 
+  // The section at the top level that a key or section is in, or is; "" for a key that is in none.
+  std::string top_section(const std::string& path) const {
+    const std::string top = path.substr(0, path.find('.'));
+    return known_.is_section(top) ? top : "";
+  }
+
+  std::string message_for(const UnknownKey& unknown) {
+    unread_.insert(unknown.meant.begin(), unknown.meant.end());
+    return unknown.message;
+  }
+
   void report_no_section(const YamlEntry& entry, const std::string& path) {
+    unread_.insert(path);
     constexpr std::string_view kAllowed = "allowed: keys, indented below it, or {} for the defaults";
     switch (entry.value.kind) {
       case YamlNode::Kind::refused:
@@ -215,15 +269,17 @@ class ConfigReader : public Schema {
       } else if (has_dot || !known_.is_key(path)) {
         // In the order of the file, so that what comes later than this would not be shown, and need not be worked out.
         const bool shown = ++unknown_count_ <= ProblemReport::kShown;
-        report_.at_line(entry.line, path, shown ? known_.unknown(section, entry.key) : "unknown key");
+        report_.at_line(entry.line, path, shown ? message_for(known_.unknown(section, entry.key)) : "unknown key");
       }
     }
   }
 
-  std::string unknown_override(const std::string& path) const {
+  std::string unknown_override(const std::string& path) {
     const auto [section, leaf] = split_leaf(path);
-    if (known_.is_key(section)) return fmt::format("'{}' is one value, not a section", section);
-    return known_.unknown(section, leaf);
+    if (known_.is_key(section)) {
+      return message_for({fmt::format("'{}' is one value, not a section", section), {section}});
+    }
+    return message_for(known_.unknown(section, leaf));
   }
 };
 
@@ -254,14 +310,19 @@ void read_config(const std::string& text, const std::string& source, const std::
   // Without the file's keys the overrides are still worth checking.
   const YamlNode nothing{.kind = YamlNode::Kind::map};
   const bool usable = root && is_usable_root(*root, report);
+  const bool all_is_read = report.empty();
+  if (root) report_duplicates(*root, report);
+  report_repeated(given, report);
   ConfigReader reader(usable ? *root : nothing, given, report);
   keys(reader);
   reader.report_unknown();
-  report.throw_if_any();
-
-  Problems problems;
-  finish(problems);
-  for (const Problems::Problem& problem : problems.all()) reader.report_at_place(problem);
+  if (all_is_read) {
+    Problems problems;
+    finish(problems);
+    for (const Problems::Problem& problem : problems.all()) {
+      if (reader.is_certain(problem)) reader.report_at_place(problem);
+    }
+  }
   report.throw_if_any();
 }
 

@@ -52,7 +52,6 @@ std::string parse_value(std::string_view text, YamlNode& value) {
 
 std::vector<Override> parse_overrides(const std::vector<std::string>& arguments, ProblemReport& report) {
   std::vector<Override> overrides;
-  std::map<std::string, std::string> first_for;  // by path
   for (const std::string& argument : arguments) {
     const std::size_t equals = argument.find('=');
     if (equals == std::string::npos) {
@@ -61,11 +60,7 @@ std::vector<Override> parse_overrides(const std::vector<std::string>& arguments,
     }
     Override parsed{.argument = argument, .path = argument.substr(0, equals), .value = {}};
     std::string problem = problem_of_path(parsed.path);
-    if (problem.empty()) {
-      const auto [first, is_first] = first_for.try_emplace(parsed.path, argument);
-      if (!is_first) report.at_override(argument, "repeated: the key is already given by " + in_quotes(first->second));
-      problem = parse_value(std::string_view(argument).substr(equals + 1), parsed.value);
-    }
+    if (problem.empty()) problem = parse_value(std::string_view(argument).substr(equals + 1), parsed.value);
     if (problem.empty()) {
       overrides.push_back(std::move(parsed));
     } else {
@@ -73,6 +68,15 @@ std::vector<Override> parse_overrides(const std::vector<std::string>& arguments,
     }
   }
   return overrides;
+}
+
+void report_repeated(const std::vector<Override>& overrides, ProblemReport& report) {
+  std::map<std::string, std::string> first_for;  // by path
+  for (const Override& given : overrides) {
+    const auto [first, is_first] = first_for.try_emplace(given.path, given.argument);
+    if (is_first) continue;
+    report.at_override(given.argument, "repeated: the key is already given by " + in_quotes(first->second));
+  }
 }
 
 }  // namespace skipless

@@ -189,7 +189,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
 };
 
-void report_duplicates(const YamlNode& node, const std::string& prefix, ProblemReport& report) {
+void report_duplicates_in(const YamlNode& node, const std::string& prefix, ProblemReport& report) {
   std::map<std::string_view, std::vector<int>> lines;
   for (const YamlEntry& entry : node.entries) lines[entry.key].push_back(entry.line);
   for (const auto& [key, where] : lines) {
@@ -200,8 +200,8 @@ void report_duplicates(const YamlNode& node, const std::string& prefix, ProblemR
                                fmt::join(where.begin(), where.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
                                shown < where.size() ? ", ..." : ""));
   }
-  for (const YamlEntry& entry : node.entries) report_duplicates(entry.value, prefix + entry.key + ".", report);
-  for (const YamlNode& item : node.items) report_duplicates(item, prefix, report);
+  for (const YamlEntry& entry : node.entries) report_duplicates_in(entry.value, prefix + entry.key + ".", report);
+  for (const YamlNode& item : node.items) report_duplicates_in(item, prefix, report);
 }
 
 // yaml-cpp skips a line that begins with '%', whatever it says.
@@ -300,8 +300,11 @@ std::optional<YamlNode> parse_yaml(std::string_view text, ProblemReport& report)
     report_syntax(text, error, report);
     return std::nullopt;
   }
-  report_duplicates(root, "", report);
   return root;
+}
+
+void report_duplicates(const YamlNode& root, ProblemReport& report) {
+  report_duplicates_in(root, "", report);
 }
 
 }  // namespace skipless

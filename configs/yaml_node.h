@@ -43,9 +43,12 @@ struct YamlEntry {
 bool is_null_text(std::string_view plain);
 
 /// Parses one document. What a config may not use is reported with its line: anchors, aliases, tags, merge keys, keys
-/// that are not plain names, keys given twice, a second document. Nothing is returned where the tree as a whole cannot
-/// be used: invalid YAML, invalid UTF-8, control characters, more than 1 MiB, more than 16 levels.
+/// that are not plain names, a second document. Nothing is returned where the tree as a whole cannot be used: invalid
+/// YAML, invalid UTF-8, control characters, more than 1 MiB, more than 16 levels.
 std::optional<YamlNode> parse_yaml(std::string_view text, ProblemReport& report);
+
+/// Keys given more than once in one map.
+void report_duplicates(const YamlNode& root, ProblemReport& report);
 
 constexpr std::size_t kLargestConfig = std::size_t{1} << 20;
 

@@ -386,6 +386,72 @@ TEST_CASE("contradictions wait until each value is right", "[configs]") {
   CHECK_THAT(text, Contains("model.gain") && !Contains("does not divide"));
 }
 
+TEST_CASE("contradictions come together with mistakes that leave no doubt of them", "[configs]") {
+  const std::string contradiction = "model.n_head: 3 does not divide 4";
+  CHECK(mistake("{}", {"model.foo=1", "model.n_head=3"}) ==
+        "2 problems:\n  command line: 'model.foo=1': unknown key; known in model: n_layer, n_head, gain, tied, shape, "
+        "norm, form\n  command line: 'model.n_head=3': " +
+            contradiction);
+  CHECK_THAT(mistake("model: {n_head: 3, n_head: 3}\n"), Contains("given 2 times") && Contains(contradiction));
+  CHECK_THAT(mistake("{}", {"model.n_head=1", "model.n_head=3"}), Contains("repeated") && Contains(contradiction));
+  CHECK_THAT(mistake("model: {n_head: 3}\ntrain: {seed: x, decya: 0}\n"),
+             Contains("train.seed") && Contains("'decay'") && Contains(contradiction));
+}
+
+TEST_CASE("no contradiction is shown that the right value of another key may resolve", "[configs]") {
+  const auto waits = [](const std::string& text, const std::vector<std::string>& overrides = {}) {
+    const std::string message = mistake(text, overrides);
+    INFO(message);
+    CHECK(!message.empty());
+    CHECK(message.find("does not divide") == std::string::npos);
+  };
+  // Each with n_head left at 2, or given as 3, because what was meant was not understood.
+  waits("model: {n_layer: 3, n_heads: 3}\n");
+  waits("model: {n_layer: 3, n_head: x}\n");
+  waits("model: {n_layer: 3}\nn_head: 3\n");
+  waits("model: {n_layer: 3}\ntrain: {num_heads: 3}\n");
+  waits("model: {n_layer: 3}\nmodel.n_head: 3\n");
+  waits("model: {n_layer: 3}\nmodle: {n_head: 3}\n");
+  waits("model: {n_layer: 3}\n", {"model.n_head="});
+  waits("model: {n_layer: 3}\n", {"model.n_head"});
+  waits("model: {n_layer: 3}\n", {"model.n_head.x=3"});
+  waits("model: {n_layer: 3}\n", {"model={n_head: 3}"});
+  waits("model: {n_layer: 3, n_head: &a 3}\n");
+  waits("model: [3]\n", {"model.n_layer=3"});
+  waits("model: {n_layer: 3}\nfiles: 3\n");
+}
+
+TEST_CASE("a contradiction between sections waits for a value that it names", "[configs]") {
+  struct Part {
+    int64_t size = 1, other = 1;
+    void keys(Schema& s) {
+      s.key("size", size, Range<int64_t>::at_least(1), "");
+      s.key("other", other, Range<int64_t>::at_least(1), "");
+    }
+  };
+  struct Parts {
+    Part first, second;
+    void keys(Schema& s) {
+      s.section("first", first, "");
+      s.section("second", second, "");
+    }
+    void resolve() {}
+    void check(Problems& problems) const {
+      if (second.size > first.size) problems.add("second.size", "is above first.size");
+    }
+  };
+  const auto message = [](const std::string& text) {
+    try {
+      parse_config<Parts>(text, "parts.yaml");
+    } catch (const UserError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK_THAT(message("first: {size: x}\nsecond: {size: 2}"), Contains("first.size: 'x'") && !Contains("is above"));
+  CHECK_THAT(message("first: {other: x}\nsecond: {size: 2}"), Contains("first.other: 'x'") && Contains("is above"));
+}
+
 TEST_CASE("a config that lists a key twice is a programmer's mistake", "[configs]") {
   struct Twice {
     bool a = false, b = false;

@@ -216,6 +216,10 @@ TEST_CASE("the list of keys has path, what is allowed, default and help", "[conf
   CHECK_THAT(text, Contains("train.decay          a number at least 0 and below 1, or null; default null; weight"));
 }
 
+TEST_CASE("a config with a key given twice is not compared", "[configs][compare]") {
+  CHECK_THROWS_WITH(compare_configs("a: 1\n", "a: 1\na: 2\n"), Contains("second config:2: a: given 2 times"));
+}
+
 TEST_CASE("configs are compared key by key", "[configs][compare]") {
   CHECK(compare_configs("a: 1\nb: {c: x}\n", "b:\n  c: x\na: 1\n").empty());
   const auto differences = compare_configs("a: 1\nb: {c: x, d: [p, 'q r']}\nn: null\ns: \"null\"\ne: {}\n",
