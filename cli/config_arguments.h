@@ -11,7 +11,8 @@ struct ConfigArguments {
   std::vector<std::string> overrides;  // "key.path=value"
 };
 
-/// What holds '=' is an override. UserError for a second file.
+/// What holds '=' is an override, unless no config came before it and it is the name of a file. UserError for a second
+/// file.
 ConfigArguments split_config_arguments(const std::vector<std::string>& arguments);
 
 }  // namespace skipless

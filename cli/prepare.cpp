@@ -6,11 +6,15 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <string>
 
 #include "cli/commands.h"
+#include "configs/numbers.h"
+#include "configs/printable.h"
 
 namespace skipless {
 namespace {
@@ -77,6 +81,32 @@ class ProgressPrinter {
   int warnings_ = 0;
 };
 
+/// CLI11 would take -1 for the largest seed there is.
+CLI::Validator seed_check() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        std::int64_t seed = 0;
+        const std::string problem = parse_integer(text, seed);
+        if (problem.empty() && seed >= 0) return std::string();
+        return fmt::format("{} {}; allowed: an integer from 0 to {}", in_quotes(text),
+                           problem.empty() ? "is out of range" : problem, std::numeric_limits<std::int64_t>::max());
+      },
+      "");
+}
+
+/// CLI11 reads a part of what is no number, and numbers that are not finite.
+CLI::Validator fraction_check() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        double fraction = 0;
+        const std::string problem = parse_number(text, fraction);
+        if (problem.empty() && fraction > 0 && fraction < 1) return std::string();
+        return fmt::format("{} {}; allowed: a number above 0 and below 1", in_quotes(text),
+                           problem.empty() ? "is out of range" : problem);
+      },
+      "");
+}
+
 void print_result(const PrepareOptions& options, const PrepareResult& result) {
   const std::string out = options.out.string();
   if (result.already_done) {
@@ -121,8 +151,9 @@ void add_prepare(CLI::App& app) {
   command
       ->add_option("--validation-fraction", options->validation_fraction,
                    "Share of the documents that is held out, chosen by a hash of their text")
-      ->capture_default_str();
-  command->add_option("--seed", options->seed, "Seed of that hash")->capture_default_str();
+      ->capture_default_str()
+      ->check(fraction_check());
+  command->add_option("--seed", options->seed, "Seed of that hash")->capture_default_str()->check(seed_check());
   command->add_flag("--force", options->force, "Replace a preparation with other settings");
   command->callback([options] {
     ProgressPrinter printer;
