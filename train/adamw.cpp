@@ -6,6 +6,7 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
+#include <fmt/format.h>
 
 #include <array>
 #include <cmath>
@@ -105,7 +106,7 @@ std::map<std::string, at::Tensor> AdamW::state() const {
 
 void AdamW::load(const std::map<std::string, at::Tensor>& saved, const std::string& source) {
   const auto own = state();
-  require_same_tensors(own, saved, source);
+  require_same_tensors(own, saved, source, fmt::format("optimizer ({})", name_of(config_.optimizer)));
   const c10::NoGradGuard no_grad;
   for (const auto& [name, tensor] : own) at::Tensor(tensor).copy_(saved.at(name));
 }

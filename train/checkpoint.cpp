@@ -13,6 +13,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <stdexcept>
 #include <string_view>
 #include <system_error>
 
@@ -56,6 +57,44 @@ std::optional<double> optional_number(const json& value) {
   return value.is_null() ? std::nullopt : std::optional(value.get<double>());
 }
 
+/// What `read` makes of the content of `file`, which is sealed but need not be what this program writes.
+template <class Read>
+auto read_content(const fs::path& file, const Read& read) {
+  const auto refused = [&](std::string_view reason) {
+    return UserError(fmt::format("{}: written by another version of this program: {}", file.string(), reason));
+  };
+  try {
+    return read();
+  } catch (const json::exception& error) {
+    const std::string_view text = error.what();  // "[json.exception.type_error.302] type must be string, ..."
+    const auto end = text.find("] ");
+    throw refused(end == text.npos ? text : text.substr(end + 2));
+  } catch (const std::invalid_argument& error) {
+    throw refused(error.what());
+  }
+}
+
+/// A count, which is never negative nor broken.
+int64_t count_of(const json& in, const char* key) {
+  const json& value = in.at(key);
+  const bool integer = value.is_number_integer();
+  if (const auto count = integer ? value.get<int64_t>() : -1; count >= 0) return count;
+  throw std::invalid_argument(fmt::format("{} is {}, no count", key, value.dump()));
+}
+
+/// Opened or asked for its size, a pipe would wait and a folder fail in the library's own words.
+void require_ordinary_file(const fs::path& file) {
+  std::error_code error;
+  const auto status = fs::status(file, error);
+  if (status.type() == fs::file_type::not_found) {
+    throw UserError(fmt::format("{}: missing, the checkpoint is incomplete", file.string()));
+  }
+  if (!fs::is_regular_file(status)) {
+    throw UserError(
+        fmt::format("{}: {}", file.string(), fs::status_known(status) ? "not an ordinary file" : error.message()));
+  }
+}
+
 json json_of(const TrainingState& state) {
   json out = {{"step", state.step},
               {"tokens", state.tokens},
@@ -72,17 +111,17 @@ json json_of(const TrainingState& state) {
 
 TrainingState state_of(const json& in) {
   TrainingState state;
-  in.at("step").get_to(state.step);
-  in.at("tokens").get_to(state.tokens);
+  state.step = count_of(in, "step");
+  state.tokens = count_of(in, "tokens");
   in.at("seconds").get_to(state.seconds);
   in.at("train_data").get_to(state.train_data);
   in.at("tokenizer").get_to(state.tokenizer);
   state.validation_loss = optional_number(in.at("validation_loss"));
   if (const auto& best = in.at("best"); !best.is_null()) {
-    state.best = BestLoss{.step = best.at("step").get<int64_t>(), .loss = best.at("loss").get<double>()};
+    state.best = BestLoss{.step = count_of(best, "step"), .loss = best.at("loss").get<double>()};
   }
   in.at("window_loss").get_to(state.window_loss);
-  in.at("window_tokens").get_to(state.window_tokens);
+  state.window_tokens = count_of(in, "window_tokens");
   return state;
 }
 
@@ -94,8 +133,9 @@ std::string sealed(json content) {
 
 /// The content of a state.json, checked. UserError in one line.
 json unsealed(const fs::path& file) {
+  require_ordinary_file(file);
   std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw UserError(fmt::format("{}: missing, the checkpoint is incomplete", file.string()));
+  if (!stream) throw UserError(fmt::format("{}: cannot be read", file.string()));
   const std::string text{std::istreambuf_iterator<char>(stream), {}};
   const auto corrupt = [&] {
     return UserError(fmt::format("{}: {} bytes, truncated or corrupt", file.string(), text.size()));
@@ -125,9 +165,18 @@ std::optional<int64_t> step_of(const std::string& name) {
 
 std::vector<int64_t> CheckpointFolder::steps() const {
   std::vector<int64_t> steps;
-  std::error_code missing;
-  for (const auto& entry : fs::directory_iterator(folder_, missing)) {
-    if (const auto step = step_of(entry.path().filename().string()); step && entry.is_directory()) {
+  std::error_code error, ignored;
+  const fs::directory_iterator entries(folder_, error);
+  // Only a folder that is not there has no checkpoints; a file in its place or a broken link is a mistake.
+  if (error && fs::symlink_status(folder_, ignored).type() != fs::file_type::not_found) {
+    throw UserError(
+        fmt::format("{}: cannot be read as a folder of checkpoints: {}", folder_.string(), error.message()));
+  }
+  for (const auto& entry : entries) {
+    const auto name = entry.path().filename();
+    // "step_20" is not the folder of step 20, "step_000020" is.
+    if (const auto step = step_of(name.string());
+        step && name == path_of(*step).filename() && entry.is_directory(ignored)) {
       steps.push_back(*step);
     }
   }
@@ -137,6 +186,10 @@ std::vector<int64_t> CheckpointFolder::steps() const {
 
 fs::path CheckpointFolder::path_of(int64_t step) const {
   return folder_ / fmt::format("{}{:06}", kPrefix, step);
+}
+
+fs::path CheckpointFolder::optimizer_file(int64_t step) const {
+  return path_of(step) / kOptimizer;
 }
 
 void CheckpointFolder::save(const Checkpoint& checkpoint, int64_t keep) const {
@@ -192,20 +245,23 @@ void CheckpointFolder::remove_leftovers() const {
 }
 
 void CheckpointFolder::check_files(int64_t step) const {
-  const json files = unsealed(path_of(step) / kState).value("files", json::object());
+  read_state(step);
+  const fs::path state_file = path_of(step) / kState;
+  const json content = unsealed(state_file);
   for (const char* name : {kModel, kOptimizer}) {
     const fs::path file = path_of(step) / name;
-    std::error_code error;
-    const auto bytes = fs::file_size(file, error);
-    if (error) throw UserError(fmt::format("{}: missing, the checkpoint is incomplete", file.string()));
-    const json written = files.value(name, json::object());
-    if (const auto expected = written.value("bytes", uint64_t{0}); bytes != expected) {
+    require_ordinary_file(file);
+    const auto [expected, checksum] = read_content(state_file, [&] {
+      const json& written = content.at("files").at(name);
+      return std::pair(written.at("bytes").get<uint64_t>(), written.at("xxh3").get<std::string>());
+    });
+    if (const auto bytes = fs::file_size(file); bytes != expected) {
       throw UserError(fmt::format("{}: {} bytes, but {} were written: {}", file.string(), bytes, expected,
                                   bytes < expected ? "truncated" : "corrupt"));
     }
-    if (written.value("xxh3", "") != checksum_of_file(file)) {
+    if (checksum != checksum_of_file(file)) {
       throw UserError(
-          fmt::format("{}: {} bytes, corrupt: not those that were written (checksum)", file.string(), bytes));
+          fmt::format("{}: {} bytes, corrupt: not those that were written (checksum)", file.string(), expected));
     }
   }
 }
@@ -225,12 +281,16 @@ std::string CheckpointFolder::instead_of(int64_t step) const {
   return "; there is no older one that can be used";
 }
 
+Checkpoint CheckpointFolder::read_checked(int64_t step) const {
+  check_files(step);
+  return {.state = read_state(step),
+          .model = read_safetensors(path_of(step) / kModel),
+          .optimizer = read_safetensors(path_of(step) / kOptimizer)};
+}
+
 Checkpoint CheckpointFolder::read(int64_t step) const {
   try {
-    check_files(step);
-    return {.state = read_state(step),
-            .model = read_safetensors(path_of(step) / kModel),
-            .optimizer = read_safetensors(path_of(step) / kOptimizer)};
+    return read_checked(step);
   } catch (const UserError& error) {
     throw UserError(error.what() + instead_of(step));
   }
@@ -247,11 +307,12 @@ TensorFile CheckpointFolder::read_model(int64_t step) const {
 
 TrainingState CheckpointFolder::read_state(int64_t step) const {
   const fs::path file = path_of(step) / kState;
-  try {
-    return state_of(unsealed(file).at("state"));
-  } catch (const json::exception& error) {
-    throw UserError(fmt::format("{}: written by another version of this program ({})", file.string(), error.what()));
+  const json content = unsealed(file);
+  TrainingState state = read_content(file, [&] { return state_of(content.at("state")); });
+  if (state.step != step) {
+    throw UserError(fmt::format("{}: of step {}, in the folder of step {}", file.string(), state.step, step));
   }
+  return state;
 }
 
 std::optional<Checkpoint> CheckpointFolder::read_newest(const std::function<void(const std::string&)>& warn) const {
@@ -259,14 +320,14 @@ std::optional<Checkpoint> CheckpointFolder::read_newest(const std::function<void
   std::reverse(all.begin(), all.end());
   std::vector<int64_t> bad;
   for (const int64_t step : all) {
+    Checkpoint checkpoint;
     try {
-      check_files(step);
+      checkpoint = read_checked(step);
     } catch (const UserError& error) {
       warn(error.what());
       bad.push_back(step);
       continue;
     }
-    Checkpoint checkpoint = read(step);
     for (const int64_t aside : bad) {
       fs::path target = path_of(aside);
       target += ".corrupt";

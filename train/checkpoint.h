@@ -44,9 +44,11 @@ class CheckpointFolder {
   /// Reads nothing yet; the folder need not exist.
   explicit CheckpointFolder(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  /// Steps that have a checkpoint, ascending, good or not.
+  /// Steps that have a checkpoint, ascending, good or not. UserError when something else than a folder is in the place
+  /// of the checkpoints' folder, or when it cannot be read.
   std::vector<int64_t> steps() const;
   std::filesystem::path path_of(int64_t step) const;
+  std::filesystem::path optimizer_file(int64_t step) const;
 
   /// Writes to "step_N.tmp", syncs, renames. Only then removes older checkpoints, all but the `keep` newest and the one
   /// with the lowest validation_loss. What AtomicFile throws passes through; the older checkpoints are then untouched.
@@ -70,6 +72,7 @@ class CheckpointFolder {
  private:
   /// Throws UserError if a file of the checkpoint is not what was written.
   void check_files(int64_t step) const;
+  Checkpoint read_checked(int64_t step) const;
   /// "; step_000010 of the same folder can be used"
   std::string instead_of(int64_t step) const;
   void remove_older(int64_t keep) const;

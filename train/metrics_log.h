@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -11,8 +12,11 @@ namespace skipless {
 class MetricsLog {
  public:
   /// Opens for appending. Lines beyond `step`, of a run that went on after the checkpoint it now starts from, and an
-  /// incomplete last line are cut off first.
-  MetricsLog(std::filesystem::path file, int64_t step);
+  /// incomplete last line are taken out first. Nothing else is lost without a word to `warn` and a copy:
+  /// - of a file with lines that cannot be read, "FILE.corrupt" is the copy;
+  /// - a run that starts anew (`step` 0) though there are lines of later steps keeps them as "FILE.old".
+  /// No such copy takes the place of an earlier one: the next is "FILE.old.2".
+  MetricsLog(std::filesystem::path file, int64_t step, const std::function<void(const std::string&)>& warn);
   ~MetricsLog();
   MetricsLog(const MetricsLog&) = delete;
   MetricsLog& operator=(const MetricsLog&) = delete;

@@ -7,9 +7,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <vector>
 
+#include "configs/error.h"
 #include "train/accumulation.h"
 
 namespace skipless {
@@ -45,6 +47,14 @@ std::string first_non_finite_parameter(const torch::nn::Module& module) {
     if (!is_finite(item.value())) return "parameter " + item.key();
   }
   return "";
+}
+
+void require_finite_loss(double loss, const torch::nn::Module& module) {
+  if (std::isfinite(loss)) return;
+  const auto name = first_non_finite_parameter(module);
+  throw RunError(
+      fmt::format("the loss is {}: {}", loss,
+                  name.empty() ? "too large for float32, though every parameter is finite" : name + " is not finite"));
 }
 
 std::string first_non_finite(Gpt& model, const at::Tensor& ids, int64_t micro_batch) {

@@ -18,4 +18,7 @@ std::string first_non_finite(Gpt& model, const at::Tensor& ids, int64_t micro_ba
 /// The first parameter that holds one; "" if there is none.
 std::string first_non_finite_parameter(const torch::nn::Module& module);
 
+/// RunError, naming that parameter, when the `loss` of the model is not finite.
+void require_finite_loss(double loss, const torch::nn::Module& module);
+
 }  // namespace skipless

@@ -6,6 +6,7 @@
 #include <array>
 #include <string_view>
 
+#include "configs/printable.h"
 #include "train/device.h"
 
 namespace skipless {
@@ -55,7 +56,8 @@ void TrainConfig::check(Problems& problems, const ModelConfig& model) const {
     problems.add("eval_tokens", fmt::format("{} tokens are fewer than one sequence (model.context_length {})",
                                             eval_tokens, model.context_length));
   }
-  if (!is_device_name(device)) problems.add("device", fmt::format("'{}' is not one of cpu, cuda, cuda:N", device));
+  if (!is_device_name(device))
+    problems.add("device", fmt::format("{} is not one of cpu, cuda, cuda:N", in_quotes(device)));
 }
 
 void RunConfig::keys(Schema& s) {

@@ -4,6 +4,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <c10/core/GradMode.h>
+#include <c10/util/Exception.h>
 #include <fmt/format.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/spdlog.h>
@@ -15,6 +16,9 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <system_error>
+#include <thread>
+#include <vector>
 
 #include "configs/atomic_file.h"
 #include "configs/config_file.h"
@@ -59,6 +63,11 @@ std::optional<EvaluationBatches> evaluation_batches(const RunConfig& config, con
 class LogFile {
  public:
   explicit LogFile(const std::filesystem::path& file) {
+    std::error_code missing;
+    const auto status = std::filesystem::status(file, missing);
+    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+      throw UserError(fmt::format("cannot write {}: not an ordinary file", file.string()));
+    }
     try {
       sink_ = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file.string());
     } catch (const spdlog::spdlog_ex& error) {
@@ -77,13 +86,23 @@ class LogFile {
   spdlog::sink_ptr sink_;
 };
 
-/// Refuses a run of another config, by key; says what is allowed to differ.
-void compare_with_run(const RunPaths& paths, const std::string& config) {
+/// Refuses the weights of another code (skipless convert): no data, no optimizer, no way to go on.
+void refuse_imported(const std::filesystem::path& folder) {
+  const CheckpointFolder checkpoints(RunPaths{folder}.checkpoints());
+  if (checkpoints.steps() != std::vector<int64_t>{0} || !checkpoints.read_state(0).train_data.empty()) return;
+  throw UserError(fmt::format("{}: imported weights, for eval only: no optimizer state", folder.string()));
+}
+
+/// Refuses a run of another config, by key; says what is allowed to differ. `begun`: there is a checkpoint, before
+/// which nothing is lost with the old config.
+void compare_with_run(const RunPaths& paths, const std::string& config, bool begun) {
   std::string refused;
   for (const auto& difference : compare_configs(run_config_text(paths.folder), config)) {
     const auto text = fmt::format("{} is {} in the run, {} now", difference.path, difference.left, difference.right);
     if (may_change_between_runs(difference.path)) {
       spdlog::warn("continuing with another setting: {}", text);
+    } else if (!begun) {
+      spdlog::warn("there is no checkpoint yet, the run starts anew with another setting: {}", text);
     } else {
       refused += "\n  " + text;
     }
@@ -91,6 +110,28 @@ void compare_with_run(const RunPaths& paths, const std::string& config) {
   if (!refused.empty()) {
     throw UserError(fmt::format("{}: a run of another config; use another folder, or the run's own config:{}",
                                 paths.folder.string(), refused));
+  }
+}
+
+/// 0: as many as LibTorch takes by itself. More than the machine runs at once only get in each other's way.
+void set_threads(int64_t threads) {
+  if (threads == 0) return;
+  const int64_t most = std::thread::hardware_concurrency();  // 0: not known
+  if (most > 0 && threads > most) {
+    spdlog::warn("train.threads is {}, but this machine has {} to run: {} are used", threads, most, most);
+    threads = most;
+  }
+  at::set_num_threads(static_cast<int>(threads));
+}
+
+void restore_generator(const std::string& source, const char* name, const at::Tensor& saved, at::Device device) {
+  auto generator = generator_of(device);
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  try {
+    generator.set_state(saved);
+  } catch (const c10::Error&) {
+    throw UserError(fmt::format("{}: tensor '{}' is not the state of a generator of random numbers on {}", source, name,
+                                device.str()));
   }
 }
 
@@ -109,7 +150,7 @@ class Trainer {
         config_text_(write_config(config)),
         version_(version),
         progress_(config.train.steps, terminal) {
-    if (is_run(folder)) compare_with_run(run_.paths(), config_text_);
+    if (is_run(folder)) compare_with_run(run_.paths(), config_text_, /*begun=*/!checkpoints_.steps().empty());
     checkpoints_.remove_leftovers();
   }
 
@@ -127,7 +168,7 @@ class Trainer {
   Checkpoint snapshot();
   void append(const nlohmann::json& line);
   [[noreturn]] void stop_non_finite(int64_t step);
-  bool is_last() const { return state_.step == config_.train.steps; }
+  bool is_last() const { return state_.step >= config_.train.steps; }
   bool due(int64_t every) const { return is_last() || (every > 0 && state_.step % every == 0); }
 
   RunConfig config_;
@@ -155,10 +196,11 @@ class Trainer {
 };
 
 void Trainer::start() {
-  if (config_.train.threads > 0) at::set_num_threads(static_cast<int>(config_.train.threads));
+  set_threads(config_.train.threads);
   learner_ = std::make_unique<Learner>(config_, device_);
   const auto on_device = at::TensorOptions().device(device_);
-  auto checkpoint = checkpoints_.read_newest([](const std::string& problem) { spdlog::warn("{}", problem); });
+  const auto warn = [](const std::string& problem) { spdlog::warn("{}", problem); };
+  auto checkpoint = checkpoints_.read_newest(warn);
   if (checkpoint) resume(std::move(*checkpoint));
   state_.train_data = data_.train.checksum();
   state_.tokenizer = data_.tokenizer_hash;
@@ -167,7 +209,7 @@ void Trainer::start() {
   watch_.set(state_.seconds);
   reported_step_ = state_.step;
   reported_seconds_ = state_.seconds;
-  metrics_ = std::make_unique<MetricsLog>(run_.paths().metrics(), state_.step);
+  metrics_ = std::make_unique<MetricsLog>(run_.paths().metrics(), state_.step, warn);
   // Only now is it certain that the run goes on with this config.
   write_file(run_.paths().config(), config_text_);
   write_file(run_.paths().version(), version_);
@@ -175,27 +217,25 @@ void Trainer::start() {
 
 void Trainer::resume(Checkpoint checkpoint) {
   const std::string source = checkpoints_.path_of(checkpoint.state.step).string();
+  if (checkpoint.state.step > config_.train.steps) {
+    throw UserError(fmt::format("{}: checkpoint of step {}, but the run has {} steps", source, checkpoint.state.step,
+                                config_.train.steps));
+  }
   if (checkpoint.state.train_data != data_.train.checksum()) {
     throw UserError(
         fmt::format("{}: was trained on other data than data.folder '{}' holds now", source, config_.data.folder));
   }
   load_module_state(*learner_->model(), checkpoint.model.tensors, source);
+  const std::string optimizer_source = checkpoints_.optimizer_file(checkpoint.state.step).string();
   auto& saved = checkpoint.optimizer.tensors;
-  const auto take = [&](const char* name, at::Device device) {
-    const auto state = saved.extract(name);
-    if (!state.empty()) {
-      auto generator = generator_of(device);
-      const std::lock_guard<std::mutex> lock(generator.mutex());
-      generator.set_state(state.mapped());
-    }
-  };
-  take(kCpuGenerator, at::kCPU);
-  if (device_.is_cuda()) {
-    take(kDeviceGenerator, device_);
-  } else {
-    saved.erase(kDeviceGenerator);
+  const auto cpu = saved.extract(kCpuGenerator), device = saved.extract(kDeviceGenerator);
+  if (cpu.empty()) throw UserError(fmt::format("{}: no tensor '{}'", optimizer_source, kCpuGenerator));
+  restore_generator(optimizer_source, kCpuGenerator, cpu.mapped(), at::kCPU);
+  // A run that went from the CPU to a device has none yet.
+  if (device_.is_cuda() && !device.empty()) {
+    restore_generator(optimizer_source, kDeviceGenerator, device.mapped(), device_);
   }
-  learner_->optimizer().load(saved, source);
+  learner_->optimizer().load(saved, optimizer_source);
   state_ = checkpoint.state;
   saved_step_ = state_.step;
 }
@@ -375,6 +415,7 @@ void Trainer::stop_non_finite(int64_t step) {
 
 TrainOutcome train(const RunConfig& config, const std::filesystem::path& folder, const std::string& version,
                    bool terminal) {
+  refuse_imported(folder);
   return Trainer(config, folder, version, terminal).run();
 }
 

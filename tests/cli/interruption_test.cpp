@@ -93,9 +93,10 @@ TEST_CASE("a file in the place of the checkpoint folder is reported, and nothing
   const Workplace place;
   REQUIRE(place.prepared().code == 0);
   const Result run = place.run("mkdir run; echo text > run/checkpoints; \"$skipless\" train small.yaml --run run");
-  CHECK(run.code == 1);
-  CHECK_THAT(run.err, Contains("run/checkpoints") && Contains("could not be saved"));
+  CHECK(run.code == 2);
+  CHECK_THAT(run.err, Contains("run/checkpoints") && Contains("Not a directory"));
   CHECK(place.text("run/checkpoints") == "text\n");
+  CHECK(place.run("ls run").out == "checkpoints\n");
 }
 
 TEST_CASE("two processes do not train in one folder", "[interruption]") {
@@ -138,6 +139,33 @@ TEST_CASE("a terminal gets a bar that is rewritten in place", "[interruption]") 
   const Result bar = place.run("export skipless; script -qec '\"$skipless\" train small.yaml --run bar' /dev/null");
   CHECK(bar.code == 0);
   CHECK_THAT(bar.out, Contains("\r\x1b[K[#") && Contains("ETA 0:0"));
+}
+
+TEST_CASE("a run that is killed before its first save starts again by itself", "[interruption]") {
+  const Workplace place;
+  REQUIRE(place.prepared().code == 0);
+  const Result killed = place.run(
+      "\"$skipless\" train small.yaml train.steps=3000 train.save_every=0 train.eval_every=0 --run run > log & pid=$!\n"
+      "for i in $(seq 600); do grep -q train run/metrics.jsonl 2>/dev/null && break; sleep 0.05; done\n"
+      "kill -9 $pid; wait $pid 2>/dev/null; ls run");
+  CHECK_THAT(killed.out, !Contains("checkpoints"));
+  const Result again = place.run("\"$skipless\" train small.yaml --run run");
+  INFO(again.err);
+  CHECK(again.code == 0);
+  CHECK_THAT(again.err, Contains("metrics.jsonl.old") && Contains("train.steps is 3000 in the run, 20 now"));
+  CHECK(place.exists("run/metrics.jsonl.old"));
+  CHECK(place.exists("run/checkpoints/step_000020/state.json"));
+}
+
+TEST_CASE("a log without room is said once, and training goes on", "[interruption]") {
+  const Workplace place;
+  REQUIRE(place.prepared().code == 0);
+  // 2 KiB are enough for the metrics of a few steps, and not for what was in the log before.
+  const Result full = place.run(
+      "mkdir run; head -c 2048 /dev/zero > run/train.log; ulimit -f 2\n"
+      "\"$skipless\" train small.yaml train.steps=2 train.eval_every=0 train.warmup_steps=0 --run run 2> err; cat err");
+  CHECK(full.out.find("warning: the log is not complete") != std::string::npos);
+  CHECK(full.out.find("warning: the log is not complete") == full.out.rfind("warning: the log is not complete"));
 }
 
 }  // namespace skipless

@@ -3,10 +3,17 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 
+#include <sys/stat.h>
+
 #include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "configs/error.h"
 #include "tests/configs/temporary_folder.h"
@@ -44,6 +51,14 @@ std::string error_of(const std::function<void()>& call) {
     return error.what();
   }
   return "";
+}
+
+/// Seals `content` as state.json, whatever is in it.
+void write_state(const fs::path& file, nlohmann::json content) {
+  content.erase("checksum");
+  const std::string text = content.dump();
+  content["checksum"] = fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
+  test::write_bytes(file, content.dump());
 }
 
 std::vector<std::string> warnings_of_newest(const CheckpointFolder& folder, int64_t& step) {
@@ -174,6 +189,82 @@ TEST_CASE("a save that fails leaves the older checkpoint alone and nothing half 
   CHECK_THROWS_AS(folder.save(bad, 1), UserError);
   CHECK(std::distance(fs::directory_iterator(temporary.path()), {}) == 1);
   CHECK(folder.read(10).state.step == 10);
+}
+
+TEST_CASE("a checkpoint under the name of another step is none of that step", "[checkpoint]") {
+  const test::TemporaryFolder temporary;
+  const CheckpointFolder folder(temporary.path());
+  folder.save(checkpoint_at(10), 5);
+  fs::copy(folder.path_of(10), folder.path_of(30), fs::copy_options::recursive);
+  fs::copy(folder.path_of(10), temporary.path() / "step_40", fs::copy_options::recursive);
+  CHECK(folder.steps() == std::vector<int64_t>{10, 30});
+  const std::string error = error_of([&] { folder.read_model(30); });
+  CHECK_THAT(error, Catch::Contains("of step 10, in the folder of step 30") && Catch::Contains("can be used"));
+  int64_t step = 0;
+  CHECK(warnings_of_newest(folder, step).size() == 1);
+  CHECK(step == 10);
+}
+
+TEST_CASE("a state that is sealed but not of this program is a bad checkpoint", "[checkpoint]") {
+  const test::TemporaryFolder temporary;
+  const CheckpointFolder folder(temporary.path());
+  folder.save(checkpoint_at(10), 5);
+  folder.save(checkpoint_at(20), 5);
+  const fs::path file = folder.path_of(20) / "state.json";
+  const auto good = nlohmann::json::parse(test::read_bytes(file));
+  struct Change {
+    const char* at;
+    nlohmann::json value;
+  };
+  const std::vector<Change> changes{{"/state", nullptr},
+                                    {"/state", 7},
+                                    {"/state/step", "20"},
+                                    {"/state/step", -20},
+                                    {"/state/tokens", 1.5},
+                                    {"/state/best", "no"},
+                                    {"/files", 3},
+                                    {"/files/model.safetensors", nullptr},
+                                    {"/files/model.safetensors/bytes", "many"}};
+  for (const auto& change : changes) {
+    INFO(change.at << " = " << change.value.dump());
+    auto content = good;
+    content[nlohmann::json::json_pointer(change.at)] = change.value;
+    write_state(file, content);
+    CHECK(error_of([&] { folder.read(20); }).find(file.string() + ": written by another version") == 0);
+    CHECK(folder.best_step() == std::nullopt);
+  }
+  int64_t step = 0;
+  CHECK_THAT(warnings_of_newest(folder, step).at(0), Catch::Contains(file.string()));
+  CHECK(step == 10);
+}
+
+TEST_CASE("a pipe or a folder in the place of a checkpoint's file is refused without waiting", "[checkpoint]") {
+  const test::TemporaryFolder temporary;
+  const CheckpointFolder folder(temporary.path());
+  folder.save(checkpoint_at(10), 5);
+  folder.save(checkpoint_at(20), 5);
+  const fs::path file =
+      folder.path_of(20) / GENERATE(as<std::string>(), "model.safetensors", "optimizer.safetensors", "state.json");
+  fs::remove(file);
+  if (GENERATE(false, true)) {
+    REQUIRE(::mkfifo(file.c_str(), 0600) == 0);
+  } else {
+    fs::create_directory(file);
+  }
+  CHECK_THAT(error_of([&] { folder.read_model(20); }),
+             Catch::StartsWith(file.string() + ": not an ordinary file; " + folder.path_of(10).string()));
+  int64_t step = 0;
+  CHECK(warnings_of_newest(folder, step).size() == 1);
+  CHECK(step == 10);
+}
+
+TEST_CASE("only a missing folder holds no checkpoints; a file or a broken link is refused", "[checkpoint]") {
+  const test::TemporaryFolder temporary;
+  CHECK(CheckpointFolder(temporary.path() / "none").steps().empty());
+  test::write_bytes(temporary.path() / "file", "text");
+  CHECK_THROWS_AS(CheckpointFolder(temporary.path() / "file").steps(), UserError);
+  fs::create_symlink("nowhere", temporary.path() / "link");
+  CHECK_THROWS_AS(CheckpointFolder(temporary.path() / "link").steps(), UserError);
 }
 
 }  // namespace skipless

@@ -1,19 +1,30 @@
 #include "train/trainer.h"
 
+#include <ATen/Parallel.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <torch/nn/modules/linear.h>
 
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "configs/error.h"
 #include "tests/train/small_run.h"
 #include "train/checkpoint.h"
 #include "train/load_run.h"
+#include "train/module_state.h"
+#include "train/non_finite.h"
 #include "train/run_folder.h"
 // Catch2 comes last: its CHECK clashes with LibTorch's.
 #include <catch2/catch.hpp>
@@ -230,6 +241,123 @@ TEST_CASE("a run's model is loaded by last, best or step", "[trainer][load_run]"
   CHECK(load_run(temporary.path(), "10", "cpu").state.step == 10);
   CHECK_THROWS_WITH(load_run(temporary.path(), "11", ""), Catch::Contains("10, 20"));
   CHECK_THROWS_WITH(load_run(temporary.path(), "newest", ""), Catch::Contains("'newest'"));
+}
+
+TEST_CASE("a checkpoint beyond the run's steps is refused, and none is removed", "[trainer][resume]") {
+  const test::TemporaryFolder temporary;
+  const fs::path folder = temporary.path() / "run", longer = temporary.path() / "longer";
+  const std::vector<std::string> small{"train.steps=4", "train.warmup_steps=0"};
+  run(folder, small);
+  run(longer, {"train.steps=6", "train.warmup_steps=0"});
+  fs::copy(checkpoints_of(longer).path_of(6), checkpoints_of(folder).path_of(6), fs::copy_options::recursive);
+  const std::string metrics = test::read_bytes(RunPaths{folder}.metrics());
+  CHECK_THAT(error_of(folder, small), Catch::Contains("checkpoint of step 6, but the run has 4 steps"));
+  CHECK(checkpoints_of(folder).steps() == std::vector<int64_t>{4, 6});
+  CHECK(test::read_bytes(RunPaths{folder}.metrics()) == metrics);
+}
+
+TEST_CASE("a run without its checkpoints starts anew, under another config too, and keeps its metrics",
+          "[trainer][resume]") {
+  const test::TemporaryFolder temporary;
+  const fs::path folder = temporary.path() / "run";
+  run(folder, {"train.steps=2", "train.warmup_steps=0"});
+  const std::string metrics = test::read_bytes(RunPaths{folder}.metrics());
+  fs::remove_all(RunPaths{folder}.checkpoints());
+  CHECK(error_of(folder, {"train.steps=3", "train.warmup_steps=0", "model.d_ff=32"}) == "");
+  CHECK(checkpoints_of(folder).steps() == std::vector<int64_t>{3});
+  CHECK(test::read_bytes(folder / "metrics.jsonl.old") == metrics);
+  CHECK(metrics_of(folder, "start").size() == 1);
+  CHECK_THAT(test::read_bytes(RunPaths{folder}.config()), Catch::Contains("d_ff: 32"));
+}
+
+TEST_CASE("a file in the place of the checkpoint folder is refused before anything is written", "[trainer]") {
+  const test::TemporaryFolder temporary;
+  const fs::path folder = temporary.path() / "run";
+  fs::create_directory(folder);
+  test::write_bytes(RunPaths{folder}.checkpoints(), "text");
+  CHECK_THAT(error_of(folder, {}), Catch::Contains(RunPaths{folder}.checkpoints().string()));
+  CHECK(std::distance(fs::directory_iterator(folder), {}) == 1);
+}
+
+TEST_CASE("the optimizer's tensors are refused by file and name, and no setting is changed", "[trainer][resume]") {
+  const test::TemporaryFolder temporary;
+  const fs::path folder = temporary.path() / "run";
+  const std::vector<std::string> small{"train.steps=2", "train.warmup_steps=0"};
+  run(folder, small);
+  const std::string config = test::read_bytes(RunPaths{folder}.config());
+  const auto checkpoints = checkpoints_of(folder);
+  const Checkpoint good = checkpoints.read(2);
+  const auto error_with = [&](const std::function<void(std::map<std::string, at::Tensor>&)>& change) {
+    Checkpoint changed = good;
+    change(changed.optimizer.tensors);
+    fs::remove_all(checkpoints.path_of(2));
+    checkpoints.save(changed, 5);
+    auto other = small;
+    other.push_back("train.log_every=7");
+    const std::string error = error_of(folder, other);
+    CHECK_THAT(error, Catch::StartsWith(checkpoints.optimizer_file(2).string()));
+    CHECK(test::read_bytes(RunPaths{folder}.config()) == config);
+    return error;
+  };
+  CHECK_THAT(error_with([](auto& tensors) { tensors.erase("rng.cpu"); }), Catch::Contains("no tensor 'rng.cpu'"));
+  CHECK_THAT(error_with([](auto& tensors) { tensors["rng.cpu"] = at::zeros({7}, at::kByte); }),
+             Catch::Contains("'rng.cpu' is not the state of a generator"));
+  CHECK_THAT(error_with([](auto& tensors) { tensors.erase("embedding.tokens.exp_avg"); }),
+             Catch::Contains("no tensor 'embedding.tokens.exp_avg', which this optimizer (adamw) has"));
+  CHECK_THAT(error_with([](auto& tensors) { tensors["final_norm.bias.exp_avg"] = at::zeros({16}, at::kLong); }),
+             Catch::Contains("'final_norm.bias.exp_avg' is of dtype Long"));
+}
+
+TEST_CASE("tensors of another dtype are taken where no value changes, and else refused by name", "[checkpoint]") {
+  torch::nn::Linear linear(1, 2);
+  const auto load = [&](const at::Tensor& weight) {
+    load_module_state(*linear, {{"weight", weight}, {"bias", at::zeros({2})}}, "file");
+  };
+  for (const auto dtype : {at::kHalf, at::kBFloat16, at::kDouble}) {
+    load(at::full({2, 1}, 0.75, dtype));
+    CHECK(linear->weight.equal(at::full({2, 1}, 0.75f)));
+  }
+  load(at::full({2, 1}, std::nan(""), at::kHalf));  // what it is, it stays
+  CHECK_THROWS_WITH(load(at::full({2, 1}, 0.1, at::kDouble)),
+                    Catch::Contains("'weight' is of dtype Double") && Catch::Contains("Float cannot hold"));
+  CHECK_THROWS_WITH(load(at::ones({2, 1}, at::kInt)), Catch::Contains("'weight' is of dtype Int"));
+}
+
+TEST_CASE("imported weights are not trained on, and that is said", "[trainer][resume]") {
+  const test::TemporaryFolder temporary;
+  const fs::path folder = temporary.path() / "run";
+  const RunConfig config = test::small_run_config({"data.folder=nowhere"});
+  Checkpoint imported;
+  imported.model.tensors = module_state(*Gpt(config.model));
+  checkpoints_of(folder).save(imported, 1);
+  test::write_bytes(RunPaths{folder}.config(), write_config(config));
+  CHECK_THAT(error_of(folder, {}), Catch::Contains("imported weights, for eval only: no optimizer state"));
+  CHECK(load_run(folder, "last", "").state.step == 0);
+}
+
+TEST_CASE("more threads than the machine runs are not started", "[trainer]") {
+  const test::TemporaryFolder temporary;
+  const int before = at::get_num_threads();
+  run(temporary.path(), {"train.steps=1", "train.warmup_steps=0", "train.threads=4096"});
+  const auto start = metrics_of(temporary.path(), "start").at(0);
+  CHECK(start.at("threads").get<int64_t>() <= std::thread::hardware_concurrency());
+  at::set_num_threads(before);
+}
+
+TEST_CASE("a loss that is not finite is an error, by the first parameter that is not", "[trainer]") {
+  torch::nn::Linear linear(1, 2);
+  CHECK_NOTHROW(require_finite_loss(8.3, *linear));
+  CHECK_THROWS_WITH(require_finite_loss(INFINITY, *linear), Catch::Contains("every parameter is finite"));
+  const torch::NoGradGuard no_grad;
+  linear->bias.fill_(std::nan(""));
+  CHECK_THROWS_AS(require_finite_loss(NAN, *linear), RunError);
+  CHECK_THROWS_WITH(require_finite_loss(NAN, *linear), Catch::Contains("parameter bias is not finite"));
+}
+
+TEST_CASE("a log that is no ordinary file is refused without waiting", "[trainer]") {
+  const test::TemporaryFolder temporary;
+  REQUIRE(::mkfifo(RunPaths{temporary.path()}.log().c_str(), 0600) == 0);
+  CHECK_THAT(error_of(temporary.path(), {}), Catch::Contains("train.log: not an ordinary file"));
 }
 
 }  // namespace skipless
