@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/commands.h"
+#include "cli/not_empty.h"
 #include "configs/atomic_file.h"
 #include "configs/config_file.h"
 #include "configs/error.h"
@@ -137,7 +138,8 @@ void add_convert(CLI::App& app) {
       ->check(CLI::IsMember({"auto", "authors", "gpt2"}))
       ->capture_default_str();
   command->add_option("--config", options->config, "Its settings, JSON; default: config.json or X.json beside X");
-  command->add_option("--data", options->data, "Folder that 'skipless prepare' wrote with the model's tokenizer");
+  command->add_option("--data", options->data, "Folder that 'skipless prepare' wrote with the model's tokenizer")
+      ->check(not_empty());
   command->callback([options] { run_convert(*options); });
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/not_empty.h"
 #include "cli/openmp.h"
 #include "configs/error.h"
 #include "data/chunk_batches.h"
@@ -15,6 +16,7 @@
 #include "eval/loss.h"
 #include "train/device.h"
 #include "train/load_run.h"
+#include "train/non_finite.h"
 
 namespace skipless {
 
@@ -55,6 +57,7 @@ void run_eval(const EvalOptions& options) {
   const EvaluationBatches batches(shard, run.config.model.context_length, *run.config.train.micro_batch,
                                   options.tokens > 0 ? options.tokens : shard.tokens());
   const LossResult result = evaluate_loss(run.model, batches, run.device);
+  require_finite_loss(result.loss(), *run.model);
   if (options.json) {
     const nlohmann::ordered_json json = {{"run", options.run},
                                          {"step", run.state.step},
@@ -63,7 +66,7 @@ void run_eval(const EvalOptions& options) {
                                          {"loss", result.loss()},
                                          {"perplexity", result.perplexity()},
                                          {"predicted_tokens", result.tokens}};
-    fmt::print("{}\n", json.dump());
+    fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   } else {
     fmt::print("{} loss {:.6f}  perplexity {:.4f}  ({} predicted tokens, step {})\n", options.split, result.loss(),
                result.perplexity(), result.tokens, run.state.step);
@@ -76,7 +79,8 @@ void add_eval(CLI::App& app) {
   const auto options = std::make_shared<EvalOptions>();
   CLI::App* command = app.add_subcommand("eval", "Loss and perplexity of a run's model on prepared data");
   command->add_option("run", options->run, "Folder of the run")->required();
-  command->add_option("--data", options->data, "Folder that 'skipless prepare' wrote; default: the run's own");
+  command->add_option("--data", options->data, "Folder that 'skipless prepare' wrote; default: the run's own")
+      ->check(not_empty());
   command->add_option("--split", options->split, "Which shard")
       ->check(CLI::IsMember({"validation", "train"}))
       ->capture_default_str();
@@ -84,7 +88,7 @@ void add_eval(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--tokens", options->tokens, "Only the first tokens of the shard; default: all")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 60));
-  command->add_option("--device", options->device, "cpu, cuda or cuda:N; default: the run's own");
+  command->add_option("--device", options->device, "cpu, cuda or cuda:N; default: the run's own")->check(not_empty());
   command->add_flag("--json", options->json, "Print one JSON object");
   command->callback([options] { run_eval(*options); });
 }

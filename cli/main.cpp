@@ -45,6 +45,12 @@ int fail_in_libtorch(const c10::Error& error) {
   return memory ? fail_for_memory(line) : fail(kFailed, line);
 }
 
+/// CLI11's message, in which arguments stand as they were given.
+int fail_for_arguments(const CLI::ParseError& error) {
+  constexpr size_t kMost = 400;
+  return fail(kUserMistake, skipless::printable(error.what(), kMost));
+}
+
 std::vector<std::string> commands_of(const CLI::App& app) {
   std::vector<std::string> names;
   for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
@@ -83,9 +89,11 @@ int run_program(int argc, char** argv) {
     if (app.get_subcommands().empty()) return fail(kUserMistake, "a command is needed: " + command_names(app));
   } catch (const CLI::ExtrasError& error) {
     if (app.get_subcommands().empty()) return fail(kUserMistake, unknown_command(app));
-    return app.exit(error) == 0 ? 0 : kUserMistake;
+    return fail_for_arguments(error);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kUserMistake;
+    return fail_for_arguments(error);
   } catch (const skipless::ExitCode& exit) {
     return exit.code;
   } catch (const skipless::UserError& error) {

@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/config_arguments.h"
+#include "cli/not_empty.h"
 #include "cli/openmp.h"
 #include "cli/version.h"
 #include "configs/config_file.h"
@@ -61,7 +62,8 @@ void add_train(CLI::App& app) {
                       "May be left out to continue a run with its own config");
   command->add_option("--run", options->run,
                       "Folder of the run: config, metrics, log, checkpoints. An existing run is continued");
-  command->add_option("--device", options->device, "Short for train.device=...: cpu, cuda or cuda:N");
+  command->add_option("--device", options->device, "Short for train.device=...: cpu, cuda or cuda:N")
+      ->check(not_empty());
   command->add_flag("--keys", options->keys, "List all keys of a config with their defaults, and exit");
   command->footer(
       "SIGINT and SIGTERM save a checkpoint and end with code 130 or 143; a second one ends at once.\n"

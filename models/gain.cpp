@@ -2,8 +2,15 @@
 
 namespace skipless {
 
+namespace {
+
+/// What float32 holds, with room for a product.
+constexpr Range<double> kInitRange{.low = -1e30, .high = 1e30};
+
+}  // namespace
+
 void GainConfig::keys(Schema& s) {
-  s.key("init", init, Range<double>::any(), "value at the start; empty: the block's own default");
+  s.key("init", init, kInitRange, "value at the start; empty: the block's own default");
   s.key("trainable", trainable, "learned (never decayed) or fixed; empty: the block's own default");
 }
 

@@ -90,6 +90,12 @@ TEST_CASE("mistakes end with code 2 and one clear message, before anything is ma
       Mistake{"train small.yaml --run source", "neither empty nor the folder of a run"},
       Mistake{"train small.yaml --run /proc/run", "/proc/run"},
       Mistake{"--log-level loud train small.yaml --run run", "loud"},
+      Mistake{"train small.yaml --device '' --run run", "--device: is empty"},
+      Mistake{"train small.yaml model.sas.alpha.init=1e39 --run run", "model.sas.alpha.init"},
+      Mistake{"train small.yaml --nope --run run", "error: The following argument was not expected: --nope"},
+      Mistake{"eval data --data ''", "--data: is empty"},
+      Mistake{"eval data --device ''", "--device: is empty"},
+      Mistake{"convert file run --data ''", "--data: is empty"},
       Mistake{"eval none", "none"},
       Mistake{"eval file", "a file"},
       Mistake{"eval data", "no config.yaml"},
@@ -102,6 +108,7 @@ TEST_CASE("mistakes end with code 2 and one clear message, before anything is ma
     CHECK(result.code == 2);
     CHECK_THAT(result.err, Contains(mistake.said));
     CHECK(lines_of(result.err) <= 2);
+    CHECK(result.err.rfind("error: ", 0) == 0);
     CHECK_FALSE(place.exists("run"));
     CHECK(place.text("file") == "text");
   }
@@ -173,6 +180,17 @@ TEST_CASE("output that cannot be written is an error, and a closed pipe is not a
   CHECK(place.run("\"$skipless\" eval run > /dev/full").code == 1);
   const Result pipe = place.run("\"$skipless\" train --keys | head -n 1 > /dev/null; exit ${PIPESTATUS[0]}");
   CHECK(pipe.code <= 1);
+}
+
+TEST_CASE("a folder whose name is no UTF-8 still gives one JSON object", "[program]") {
+  const Workplace place;
+  REQUIRE(place.prepared().code == 0);
+  const std::string run = "$'run \\xff'";
+  REQUIRE(place.run("\"$skipless\" train small.yaml train.steps=1 train.warmup_steps=0 --run " + run).code == 0);
+  const Result eval = place.run("\"$skipless\" eval --json --tokens 512 " + run);
+  INFO(eval.err);
+  CHECK(eval.code == 0);
+  CHECK(nlohmann::json::parse(eval.out).at("run") == "run \ufffd");
 }
 
 }  // namespace skipless
