@@ -10,7 +10,7 @@
 #include <iterator>
 #include <string>
 
-#include "tests/configs/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace skipless::test {
 

@@ -14,7 +14,7 @@
 
 #include "configs/atomic_file.h"
 #include "configs/error.h"
-#include "tests/configs/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace skipless::test {
 namespace {

@@ -14,7 +14,7 @@
 #include "configs/printable.h"
 #include "configs/synonyms.h"
 #include "tests/configs/sample_config.h"
-#include "tests/configs/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace skipless::test {
 

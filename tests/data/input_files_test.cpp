@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tests/data/messages.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 using namespace skipless;
 using test::TemporaryFolder;

@@ -12,7 +12,7 @@
 #include "data/token_shard_writer.h"
 #include "tests/data/messages.h"
 #include "tests/data/small_tokenizer.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/temporary_folder.h"
 
 using namespace skipless;
 using Catch::Contains;

@@ -9,8 +9,8 @@
 #include "data/tokenizer_json.h"
 #include "tests/data/messages.h"
 #include "tests/data/small_tokenizer.h"
-#include "tests/data/temporary_folder.h"
 #include "tests/shared_folder.h"
+#include "tests/temporary_folder.h"
 
 using namespace skipless;
 using Catch::Contains;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "data/token_shard_writer.h"
-#include "tests/configs/temporary_folder.h"
+#include "tests/temporary_folder.h"
 // Catch2 comes last: its CHECK clashes with LibTorch's.
 #include <catch2/catch.hpp>
 

@@ -16,7 +16,7 @@
 #include <xxhash.h>
 
 #include "configs/error.h"
-#include "tests/configs/temporary_folder.h"
+#include "tests/temporary_folder.h"
 #include "tests/train/small_run.h"
 // Catch2 comes last: its CHECK clashes with LibTorch's.
 #include <catch2/catch.hpp>

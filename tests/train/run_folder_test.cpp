@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "configs/error.h"
-#include "tests/configs/temporary_folder.h"
+#include "tests/temporary_folder.h"
 #include "train/metrics_log.h"
 
 namespace skipless {

@@ -11,7 +11,7 @@
 
 #include "configs/config_file.h"
 #include "data/prepare.h"
-#include "tests/configs/temporary_folder.h"
+#include "tests/temporary_folder.h"
 #include "train/run_config.h"
 
 namespace skipless::test {
