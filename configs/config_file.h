@@ -20,10 +20,10 @@ namespace detail {
 /// syntax, unknown, duplicate, empty, mistyped, out-of-range and non-finite keys, each with line, key path, what was
 /// allowed and the nearest known key; and with them the contradictions that `finish` reports.
 ///
-/// A contradiction that may vanish once a misread value is right waits for that. All wait where YAML or an argument
-/// could not be taken apart, or a key outside sections has a wrong value. Those at a top-level section wait where a
-/// value in that section is wrong, or an unknown key was probably meant for it; so do those elsewhere whose message
-/// names such a key. Unknown keys that resemble none delay nothing, and of a key given twice the last value counts.
+/// A contradiction that may vanish once a misread value is right waits for that: one at a key whose own value is wrong,
+/// or that an unknown key was probably meant for, and one whose message names such a key. So the messages of a check
+/// name every key that they depend on. All wait where YAML or an argument could not be taken apart, or a key outside
+/// sections has a wrong value. Of a key given twice the last value counts.
 void read_config(const std::string& text, const std::string& source, const std::vector<std::string>& overrides,
                  const std::function<void(Schema&)>& keys, const std::function<void(Problems&)>& finish);
 std::string write_config(const std::function<void(Schema&)>& keys);

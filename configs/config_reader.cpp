@@ -135,10 +135,12 @@ class ConfigReader : public Schema {
   /// False for a contradiction that may be none once all values are read (config_file.h).
   bool is_certain(const Problems::Problem& problem) const {
     if (unknown_count_ > ProblemReport::kShown) return false;
-    const std::string section = top_section(problem.path);
+    const auto within = [](const std::string& inner, const std::string& outer) {
+      return inner == outer || inner.starts_with(outer + ".");
+    };
     return std::none_of(unread_.begin(), unread_.end(), [&](const std::string& path) {
-      const std::string unread_section = top_section(path);
-      return unread_section.empty() || unread_section == section || names(problem.message, split_leaf(path).second);
+      return top_section(path).empty() || within(problem.path, path) || within(path, problem.path) ||
+             names(problem.message, split_leaf(path).second);
     });
   }
 
