@@ -15,15 +15,10 @@
 #include "cli/commands.h"
 #include "configs/numbers.h"
 #include "configs/printable.h"
+#include "train/progress.h"
 
 namespace skipless {
 namespace {
-
-std::string clock_text(double seconds) {
-  const auto whole = static_cast<std::int64_t>(seconds + 0.5);
-  if (whole >= 3600) return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
-  return fmt::format("{}:{:02}", whole / 60, whole % 60);
-}
 
 /// A bar on a terminal, elsewhere a line now and then.
 class ProgressPrinter {
