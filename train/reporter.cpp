@@ -1,0 +1,95 @@
+#include "train/reporter.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/full.h>
+#include <spdlog/spdlog.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace skipless {
+
+Reporter::Reporter(const RunConfig& config, at::Device device, bool terminal)
+    : config_(config), device_(device), progress_(config.train.steps, terminal) {}
+
+void Reporter::open(const std::filesystem::path& metrics, const TrainingState& state) {
+  const auto on_device = at::TensorOptions().device(device_);
+  window_loss_ = at::full({}, state.window_loss, on_device.dtype(at::kDouble));
+  window_tokens_ = at::full({}, state.window_tokens, on_device.dtype(at::kLong));
+  reported_step_ = state.step;
+  reported_seconds_ = state.seconds;
+  metrics_file_ = metrics;
+  metrics_ = std::make_unique<MetricsLog>(metrics, state.step,
+                                          [](const std::string& problem) { spdlog::warn("{}", problem); });
+}
+
+void Reporter::started(const TrainingState& state, int64_t parameters) {
+  append({{"kind", "start"},
+          {"step", state.step},
+          {"block", config_.model.block},
+          {"parameters", parameters},
+          {"device", config_.train.device},
+          {"threads", at::get_num_threads()}});
+}
+
+void Reporter::step_done(const TrainingState& state, const Learner::Step& step) {
+  window_loss_ += step.loss.sum;
+  window_tokens_ += step.loss.count;
+  last_norm_ = step.gradient_norm;
+  progress_.advance(state.step);
+}
+
+double Reporter::mean_loss() const {
+  return window_loss_.item<double>() / static_cast<double>(window_tokens_.item<int64_t>());
+}
+
+void Reporter::report(const TrainingState& state, double loss, double seconds) {
+  const double window_seconds = seconds - reported_seconds_;
+  const auto steps = static_cast<double>(state.step - reported_step_);
+  const double step_tokens = static_cast<double>(config_.train.batch_size * config_.model.context_length);
+  const StepReport figures{.step = state.step,
+                           .loss = loss,
+                           .tokens_per_second = steps * step_tokens / window_seconds,
+                           .ms_per_step = window_seconds / steps * 1000};
+  progress_.report(figures);
+  append({{"kind", "train"},
+          {"step", state.step},
+          {"loss", loss},
+          {"lr", learning_rate(config_.train.schedule, config_.train.steps, state.step - 1)},
+          {"grad_norm", last_norm_.item<double>()},
+          {"tokens", state.tokens},
+          {"seconds", seconds},
+          {"tokens_per_second", figures.tokens_per_second},
+          {"ms_per_step", figures.ms_per_step}});
+  reported_step_ = state.step;
+  reported_seconds_ = seconds;
+  window_loss_.zero_();
+  window_tokens_.zero_();
+}
+
+void Reporter::evaluated(const TrainingState& state, const LossResult& result, double seconds) {
+  progress_.clear();
+  spdlog::info("step {}  validation loss {:.4f}  perplexity {:.2f}  ({} tokens)", state.step, result.loss(),
+               result.perplexity(), result.tokens);
+  append({{"kind", "eval"},
+          {"step", state.step},
+          {"loss", result.loss()},
+          {"perplexity", result.perplexity()},
+          {"predicted_tokens", result.tokens},
+          {"tokens", state.tokens},
+          {"seconds", seconds}});
+}
+
+void Reporter::save(TrainingState& state) const {
+  state.window_loss = window_loss_.item<double>();
+  state.window_tokens = window_tokens_.item<int64_t>();
+}
+
+void Reporter::append(const nlohmann::json& line) {
+  if (const std::string problem = metrics_->add(line); !problem.empty()) {
+    progress_.clear();
+    spdlog::error("cannot write {}: {}", metrics_file_.string(), problem);
+  }
+}
+
+}  // namespace skipless

@@ -1,0 +1,58 @@
+// What a run tells of itself while it goes on: lines of metrics.jsonl, and progress on the screen.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+
+#include "eval/loss.h"
+#include "train/checkpoint.h"
+#include "train/learner.h"
+#include "train/metrics_log.h"
+#include "train/progress.h"
+#include "train/run_config.h"
+
+namespace skipless {
+
+class Reporter {
+ public:
+  Reporter(const RunConfig& config, at::Device device, bool terminal);
+
+  /// Goes on after `state`; opens `metrics` (metrics_log.h).
+  void open(const std::filesystem::path& metrics, const TrainingState& state);
+  /// The first line of a process that trains.
+  void started(const TrainingState& state, int64_t parameters);
+  /// A step that is done; waits for nothing.
+  void step_done(const TrainingState& state, const Learner::Step& step);
+  /// The mean loss since the last report, read from the device: the host waits for it.
+  double mean_loss() const;
+  /// A line of the steps since the last report, whose mean loss is `loss`; `seconds`: spent in training so far.
+  void report(const TrainingState& state, double loss, double seconds);
+  void evaluated(const TrainingState& state, const LossResult& result, double seconds);
+  /// Writes into `state` what the next line needs of the steps before it.
+  void save(TrainingState& state) const;
+  /// Takes the progress bar off the screen.
+  void clear() { progress_.clear(); }
+  /// Whether every line is in its file.
+  bool all_written() const { return metrics_->all_written(); }
+
+ private:
+  void append(const nlohmann::json& line);
+
+  RunConfig config_;
+  at::Device device_;
+  Progress progress_;
+  std::filesystem::path metrics_file_;
+  std::unique_ptr<MetricsLog> metrics_;
+  at::Tensor window_loss_;    // double scalar on the device: sum since the last report
+  at::Tensor window_tokens_;  // int64 scalar on the device
+  at::Tensor last_norm_;
+  int64_t reported_step_ = 0;  // the last report of this process, for its speed
+  double reported_seconds_ = 0;
+};
+
+}  // namespace skipless

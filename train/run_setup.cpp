@@ -1,0 +1,65 @@
+#include "train/run_setup.h"
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <thread>
+#include <vector>
+
+#include "configs/config_file.h"
+#include "configs/error.h"
+#include "train/checkpoint.h"
+
+namespace skipless {
+
+PreparedData open_data(const RunConfig& config) {
+  PreparedData data = PreparedData::open(config.data.folder);
+  if (data.vocab_size != config.model.vocab_size) {
+    throw UserError(fmt::format("model.vocab_size is {}, but the tokenizer of data.folder '{}' has {} tokens",
+                                config.model.vocab_size, config.data.folder, data.vocab_size));
+  }
+  return data;
+}
+
+std::optional<EvaluationBatches> evaluation_batches(const RunConfig& config, const PreparedData& data) {
+  if (config.train.eval_every == 0) return std::nullopt;
+  return EvaluationBatches(data.validation, config.model.context_length, *config.train.micro_batch,
+                           config.train.eval_tokens);
+}
+
+void refuse_imported(const std::filesystem::path& folder) {
+  const CheckpointFolder checkpoints(RunPaths{folder}.checkpoints());
+  if (checkpoints.steps() != std::vector<int64_t>{0} || !checkpoints.read_state(0).train_data.empty()) return;
+  throw UserError(fmt::format("{}: imported weights, for eval only: no optimizer state", folder.string()));
+}
+
+void compare_with_run(const RunPaths& paths, const std::string& config, bool begun) {
+  std::string refused;
+  for (const auto& difference : compare_configs(run_config_text(paths.folder), config)) {
+    const auto text = fmt::format("{} is {} in the run, {} now", difference.path, difference.left, difference.right);
+    if (may_change_between_runs(difference.path)) {
+      spdlog::warn("continuing with another setting: {}", text);
+    } else if (!begun) {
+      spdlog::warn("there is no checkpoint yet, the run starts anew with another setting: {}", text);
+    } else {
+      refused += "\n  " + text;
+    }
+  }
+  if (!refused.empty()) {
+    throw UserError(fmt::format("{}: a run of another config; use another folder, or the run's own config:{}",
+                                paths.folder.string(), refused));
+  }
+}
+
+void set_threads(int64_t threads) {
+  if (threads == 0) return;
+  const int64_t most = std::thread::hardware_concurrency();  // 0: not known
+  if (most > 0 && threads > most) {
+    spdlog::warn("train.threads is {}, but this machine has {} to run: {} are used", threads, most, most);
+    threads = most;
+  }
+  at::set_num_threads(static_cast<int>(threads));
+}
+
+}  // namespace skipless

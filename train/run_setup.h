@@ -1,0 +1,32 @@
+// What a run checks and opens before its first step.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "data/chunk_batches.h"
+#include "data/prepared_data.h"
+#include "train/run_config.h"
+#include "train/run_folder.h"
+
+namespace skipless {
+
+/// The data of the config. UserError when their tokenizer does not fit the model.
+PreparedData open_data(const RunConfig& config);
+
+/// What the config's evaluations run on; nothing when it asks for none.
+std::optional<EvaluationBatches> evaluation_batches(const RunConfig& config, const PreparedData& data);
+
+/// UserError for the weights of another code (skipless convert): no data, no optimizer, no way to go on.
+void refuse_imported(const std::filesystem::path& folder);
+
+/// Refuses a run of another config, by key (UserError); says what is allowed to differ. `begun`: there is a checkpoint,
+/// before which nothing is lost with the old config.
+void compare_with_run(const RunPaths& paths, const std::string& config, bool begun);
+
+/// 0: as many as LibTorch takes by itself. More than the machine runs at once only get in each other's way.
+void set_threads(int64_t threads);
+
+}  // namespace skipless
