@@ -55,7 +55,8 @@ void run_eval(const EvalOptions& options) {
   const PreparedData data = open_data(folder, run);
   const TokenShard& shard = options.split == "train" ? data.train : data.validation;
   const EvaluationBatches batches(shard, run.config.model.context_length, *run.config.train.micro_batch,
-                                  options.tokens > 0 ? options.tokens : shard.tokens());
+                                  options.tokens > 0 ? options.tokens : INT64_MAX,
+                                  chunking_with(run.config.data.chunking, *data.tokenizer));
   const LossResult result = evaluate_loss(run.model, batches, run.device);
   require_finite_loss(result.loss(), *run.model);
   if (options.json) {

@@ -11,8 +11,8 @@
 namespace skipless {
 
 ChunkBatches::ChunkBatches(TokenShard shard, std::int64_t chunk_length, std::int64_t batch_size, std::uint64_t seed,
-                           bool shuffle)
-    : table_(std::move(shard), chunk_length), batch_size_(batch_size), seed_(seed), shuffle_(shuffle) {
+                           bool shuffle, const Chunking& chunking)
+    : table_(std::move(shard), chunk_length, chunking), batch_size_(batch_size), seed_(seed), shuffle_(shuffle) {
   assert(batch_size > 0);
   if (chunks() < batch_size) {
     throw UserError(fmt::format("token shard '{}' has {} chunks of {} tokens, fewer than one batch of {}",
@@ -21,9 +21,15 @@ ChunkBatches::ChunkBatches(TokenShard shard, std::int64_t chunk_length, std::int
 }
 
 void ChunkBatches::batch(std::int64_t index, std::span<std::int64_t> out) const {
-  assert(index >= 0 && static_cast<std::int64_t>(out.size()) == batch_size_ * chunk_length());
-  for (std::int64_t row = 0; row < batch_size_; ++row) {
-    const std::int64_t item = index * batch_size_ + row;
+  assert(static_cast<std::int64_t>(out.size()) == batch_size_ * chunk_length());
+  rows(index * batch_size_, out);
+}
+
+void ChunkBatches::rows(std::int64_t first_item, std::span<std::int64_t> out) const {
+  assert(first_item >= 0 && static_cast<std::int64_t>(out.size()) % chunk_length() == 0);
+  const std::int64_t rows = static_cast<std::int64_t>(out.size()) / chunk_length();
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::int64_t item = first_item + row;
     const std::int64_t epoch = item / chunks();
     std::int64_t chunk = item % chunks();
     if (shuffle_) {
@@ -36,8 +42,8 @@ void ChunkBatches::batch(std::int64_t index, std::span<std::int64_t> out) const 
 }
 
 EvaluationBatches::EvaluationBatches(TokenShard shard, std::int64_t chunk_length, std::int64_t batch_size,
-                                     std::int64_t max_tokens)
-    : table_(std::move(shard), chunk_length),
+                                     std::int64_t max_tokens, const Chunking& chunking)
+    : table_(std::move(shard), chunk_length, chunking),
       batch_size_(batch_size),
       chunks_(std::min(table_.size(), max_tokens / chunk_length)) {
   assert(batch_size > 0);

@@ -10,11 +10,12 @@ namespace skipless {
 
 /// Batches without end. Epochs follow each other, each in its own order, and batches are always full: one that the end
 /// of an epoch cuts goes on with the next epoch's first chunks. Row r of batch i is item i * batch_size + r of that
-/// sequence, so that the sequence does not depend on how it is cut into batches.
+/// sequence, which does not depend on how it is cut into batches: rows() cuts it anywhere.
 class ChunkBatches {
  public:
   /// UserError when the shard has no chunk, or fewer chunks than one batch.
-  ChunkBatches(TokenShard shard, std::int64_t chunk_length, std::int64_t batch_size, std::uint64_t seed, bool shuffle);
+  ChunkBatches(TokenShard shard, std::int64_t chunk_length, std::int64_t batch_size, std::uint64_t seed, bool shuffle,
+               const Chunking& chunking = {});
 
   /// Chunks of an epoch.
   std::int64_t chunks() const { return table_.size(); }
@@ -24,6 +25,8 @@ class ChunkBatches {
   /// Fills `out`, [batch_size, chunk_length], with batch `index` (0, 1, ...): the same for the same seed, whatever was
   /// asked for before, on any machine.
   void batch(std::int64_t index, std::span<std::int64_t> out) const;
+  /// Fills `out`, [any number of rows, chunk_length], with the items `first_item`, `first_item` + 1, ... (from 0).
+  void rows(std::int64_t first_item, std::span<std::int64_t> out) const;
 
  private:
   ChunkTable table_;
@@ -37,7 +40,8 @@ class EvaluationBatches {
  public:
   /// At most `max_tokens` tokens' whole chunks. UserError when the shard has no chunk, or max_tokens is below one
   /// chunk.
-  EvaluationBatches(TokenShard shard, std::int64_t chunk_length, std::int64_t batch_size, std::int64_t max_tokens);
+  EvaluationBatches(TokenShard shard, std::int64_t chunk_length, std::int64_t batch_size, std::int64_t max_tokens,
+                    const Chunking& chunking = {});
 
   std::int64_t chunks() const { return chunks_; }
   std::int64_t chunk_length() const { return table_.chunk_length(); }

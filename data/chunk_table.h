@@ -1,19 +1,19 @@
-// The chunks of a shard, as the paper cuts them: whole chunks of one document, a document's tail dropped, documents
-// never joined, no end-of-text token inserted.
+// The chunks of a shard (chunking.h): where chunk i lies, without a copy of the shard.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "data/chunking.h"
 #include "data/token_shard.h"
 
 namespace skipless {
 
 class ChunkTable {
  public:
-  /// UserError when no document is as long as one chunk.
-  ChunkTable(TokenShard shard, std::int64_t chunk_length);
+  /// UserError when there is no chunk: no document as long as one, or a packed stream that is shorter.
+  ChunkTable(TokenShard shard, std::int64_t chunk_length, const Chunking& chunking = {});
 
   std::int64_t size() const { return size_; }
   std::int64_t chunk_length() const { return chunk_length_; }
@@ -23,15 +23,15 @@ class ChunkTable {
   void copy(std::int64_t index, std::span<std::int64_t> out) const;
 
  private:
-  struct Run {
-    std::int64_t first_chunk = 0;  // of this document
-    std::int64_t first_token = 0;
-  };
+  void count_in_documents();
+  void copy_of_document(std::int64_t index, std::span<std::int64_t> out) const;
+  void copy_of_stream(std::int64_t position, std::span<std::int64_t> out) const;
 
   TokenShard shard_;
   std::int64_t chunk_length_;
+  Chunking chunking_;
   std::int64_t size_ = 0;
-  std::vector<Run> runs_;  // documents of at least one chunk
+  std::vector<std::int64_t> chunks_before_;  // documents: of every kStride-th document
 };
 
 }  // namespace skipless

@@ -13,6 +13,8 @@ namespace skipless {
 
 void DataConfig::keys(Schema& s) {
   s.key("folder", folder, "folder that 'skipless prepare' wrote");
+  s.key("chunking", chunking,
+        "how documents become sequences: cut each by itself (as the paper), or one stream with end-of-text tokens");
 }
 
 void DataConfig::check(Problems& problems) const {

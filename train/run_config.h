@@ -6,6 +6,7 @@
 #include <string>
 
 #include "configs/schema.h"
+#include "data/chunking.h"
 #include "models/model_config.h"
 #include "train/adamw.h"
 #include "train/schedule.h"
@@ -14,6 +15,7 @@ namespace skipless {
 
 struct DataConfig {
   std::string folder;
+  ChunkKind chunking = ChunkKind::documents;
 
   void keys(Schema& s);
   void check(Problems& problems) const;

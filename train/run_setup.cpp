@@ -25,7 +25,7 @@ PreparedData open_data(const RunConfig& config) {
 std::optional<EvaluationBatches> evaluation_batches(const RunConfig& config, const PreparedData& data) {
   if (config.train.eval_every == 0) return std::nullopt;
   return EvaluationBatches(data.validation, config.model.context_length, *config.train.micro_batch,
-                           config.train.eval_tokens);
+                           config.train.eval_tokens, chunking_with(config.data.chunking, *data.tokenizer));
 }
 
 void refuse_imported(const std::filesystem::path& folder) {

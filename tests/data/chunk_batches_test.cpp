@@ -10,6 +10,7 @@
 #include "data/permutation.h"
 #include "data/token_shard_writer.h"
 #include "tests/data/messages.h"
+#include "tests/data/small_tokenizer.h"
 #include "tests/temporary_folder.h"
 
 using namespace skipless;
@@ -100,6 +101,92 @@ TEST_CASE("batches are a function of seed and index alone", "[chunks]") {
   CHECK(items(ChunkBatches(shard, 5, 3, 42, true), 400) == items(one, 400));
   // Fixed for all machines and versions: a resumed run must see what it would have seen.
   CHECK(items(one, 6) == std::vector<std::int64_t>{235, 745, 390, 435, 605, 835});
+}
+
+TEST_CASE("rows from any item in any number are a part of one sequence", "[chunks]") {
+  const TemporaryFolder folder;
+  const ChunkBatches batches(counting_shard(folder, {300, 70, 500}), 5, 8, 42, true);
+  const auto all = items(batches, 600);  // over three epochs
+  std::vector<std::int64_t> out;
+  for (std::int64_t first = 0, count = 0; first + count < 600; first += count, ++count) {
+    out.resize(static_cast<std::size_t>(count) * 5);
+    batches.rows(first, out);
+    for (std::int64_t row = 0; row < count; ++row) {
+      CHECK(out[static_cast<std::size_t>(row) * 5] == all[static_cast<std::size_t>(first + row)]);
+    }
+  }
+}
+
+TEST_CASE("the index of many documents finds each chunk", "[chunks]") {
+  const TemporaryFolder folder;
+  std::vector<std::int32_t> sizes;
+  test::Numbers numbers(1);
+  for (int i = 0; i < 1000; ++i) sizes.push_back(static_cast<std::int32_t>(i / 200 == 2 ? 0 : numbers.below(12)));
+  const ChunkTable table(counting_shard(folder, sizes), 4);
+  std::int64_t chunks = 0;
+  std::int64_t begin = 0;
+  std::vector<std::int64_t> chunk(4);
+  for (const std::int32_t size : sizes) {
+    for (std::int64_t i = 0; i < size / 4; ++i) {
+      table.copy(chunks++, chunk);
+      CHECK(chunk.front() == begin + 4 * i);
+    }
+    begin += size;
+  }
+  CHECK(table.size() == chunks);
+}
+
+TEST_CASE("packed chunks are one stream with an end-of-text token behind each document", "[chunks][packed]") {
+  const TemporaryFolder folder;
+  constexpr std::int32_t kEnd = 99999;
+  for (const std::vector<std::int32_t>& sizes :
+       {std::vector<std::int32_t>{10, 3, 0, 4, 8}, {0, 0, 1, 0, 0, 30, 0}, {5}, {1, 1, 1, 1, 1, 1, 1, 1, 1}}) {
+    std::vector<std::int64_t> stream;
+    std::int64_t next = 0;
+    for (const std::int32_t size : sizes) {
+      for (std::int32_t i = 0; i < size; ++i) stream.push_back(next++);
+      stream.push_back(kEnd);
+    }
+    const TokenShard shard = counting_shard(folder, sizes);
+    for (std::int64_t length = 1; length <= static_cast<std::int64_t>(stream.size()); ++length) {
+      const ChunkTable table(shard, length, {.kind = ChunkKind::packed, .end_of_text = kEnd});
+      CHECK(table.size() == static_cast<std::int64_t>(stream.size()) / length);
+      std::vector<std::int64_t> chunk(static_cast<std::size_t>(length));
+      for (std::int64_t i = 0; i < table.size(); ++i) {
+        table.copy(i, chunk);
+        const auto begin = stream.begin() + i * length;
+        CHECK(chunk == std::vector<std::int64_t>(begin, begin + length));
+      }
+    }
+  }
+}
+
+TEST_CASE("packed chunks serve training and evaluation alike", "[chunks][packed]") {
+  const TemporaryFolder folder;
+  const TokenShard shard = counting_shard(folder, {3, 3, 2, 5});  // 17 tokens with the ends: 4 chunks of 4
+  const Chunking packed{.kind = ChunkKind::packed, .end_of_text = 500};
+  const ChunkBatches training(shard, 4, 2, 0, false, packed);
+  CHECK(training.chunks() == 4);
+  CHECK(batch_of(training, 0) == std::vector<std::int64_t>{0, 1, 2, 500, 3, 4, 5, 500});
+  const EvaluationBatches evaluation(shard, 4, 2, 100, packed);
+  CHECK(evaluation.chunks() == 4);
+  std::vector<std::int64_t> out(8);
+  evaluation.batch(1, out);
+  CHECK(out == std::vector<std::int64_t>{6, 7, 500, 8, 9, 10, 11, 12});
+  CHECK_THAT(user_error_of([&] { ChunkTable(shard, 18, packed); }),
+             Contains("no chunk of 18 tokens: its 4 documents and the end-of-text tokens behind them are 17 tokens"));
+}
+
+TEST_CASE("packed chunks take the tokenizer's end-of-text token and need one", "[chunks][packed]") {
+  CHECK(chunking_with(ChunkKind::packed, test::small_tokenizer()).end_of_text == 256);
+  BpeContent content = test::small_content();
+  content.specials.clear();
+  std::erase_if(content.vocab, [](const auto& entry) { return entry.second == 256; });
+  CHECK_THAT(user_error_of([&] { chunking_with(ChunkKind::packed, BpeTokenizer(content)); }),
+             Contains("data.chunking is packed") && Contains("has no special token <|endoftext|>"));
+  CHECK(chunking_with(ChunkKind::documents, BpeTokenizer(content)).kind == ChunkKind::documents);
+  content.specials = {{"</s>", 300}};
+  CHECK(chunking_with(ChunkKind::packed, BpeTokenizer(content)).end_of_text == 300);
 }
 
 TEST_CASE("without shuffling, chunks come in order and start anew", "[chunks]") {

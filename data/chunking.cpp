@@ -1,0 +1,35 @@
+#include "data/chunking.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <string_view>
+
+#include "configs/error.h"
+
+namespace skipless {
+namespace {
+
+constexpr std::array<std::string_view, 5> kEndOfText = {"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "[EOS]"};
+
+}  // namespace
+
+std::span<const EnumName<ChunkKind>> enum_names(ChunkKind) {
+  static constexpr std::array<EnumName<ChunkKind>, 2> kNames{
+      {{ChunkKind::documents, "documents"}, {ChunkKind::packed, "packed"}}};
+  return kNames;
+}
+
+Chunking chunking_with(ChunkKind kind, const BpeTokenizer& tokenizer) {
+  if (kind == ChunkKind::documents) return {};
+  for (const std::string_view name : kEndOfText) {
+    if (const auto id = tokenizer.special_token_id(name)) return {.kind = kind, .end_of_text = *id};
+  }
+  throw UserError(
+      fmt::format("data.chunking is packed, which puts an end-of-text token between documents, but the tokenizer {} "
+                  "has no special token {}; use data.chunking documents, or prepare with another tokenizer",
+                  tokenizer.hash(), fmt::join(kEndOfText, ", ")));
+}
+
+}  // namespace skipless

@@ -1,0 +1,29 @@
+// How a shard is cut into chunks of T tokens, the rows of a batch.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "configs/schema.h"
+#include "data/bpe_tokenizer.h"
+
+namespace skipless {
+
+/// documents: whole chunks of one document, as the paper cuts them; a document's tail is dropped, documents are never
+///   joined, no end-of-text token is inserted.
+/// packed: the documents in the order of the shard, each followed by one end-of-text token, are one stream; chunk k is
+///   its tokens [k*T, (k+1)*T). Chunks do not overlap, and only the stream's last, incomplete chunk is dropped. A loss
+///   within the chunk predicts T - 1 of its tokens, so that a chunk's first token is predicted by nothing.
+enum class ChunkKind { documents, packed };
+std::span<const EnumName<ChunkKind>> enum_names(ChunkKind);
+
+struct Chunking {
+  ChunkKind kind = ChunkKind::documents;
+  std::int32_t end_of_text = -1;  // packed: the id between documents
+};
+
+/// With the tokenizer's end-of-text token: <|endoftext|>, or the first of <|end_of_text|>, </s>, <eos>, [EOS] that it
+/// has. UserError when packed chunks are asked for and it has none of them.
+Chunking chunking_with(ChunkKind kind, const BpeTokenizer& tokenizer);
+
+}  // namespace skipless
