@@ -32,11 +32,11 @@ EmbeddingImpl::EmbeddingImpl(const ModelConfig& config) {
                    : register_buffer("positions", sinusoids(*config.n_positions, d));
 }
 
-torch::Tensor EmbeddingImpl::forward(const torch::Tensor& ids) {
-  const int64_t t = ids.size(1);
-  TORCH_CHECK(t <= positions_.size(0), "a sequence of ", t, " tokens, but there are ", positions_.size(0),
+torch::Tensor EmbeddingImpl::forward(const torch::Tensor& ids, int64_t first) {
+  const int64_t end = first + ids.size(1);
+  TORCH_CHECK(end <= positions_.size(0), "a sequence of ", end, " tokens, but there are ", positions_.size(0),
               " positions");
-  return at::embedding(tokens_, ids) + positions_.slice(0, 0, t);
+  return at::embedding(tokens_, ids) + positions_.slice(0, first, end);
 }
 
 }  // namespace skipless

@@ -8,12 +8,12 @@
 
 namespace skipless {
 
-/// ids [B, T] -> [B, T, D]: token embedding + position embedding. Both tables start at N(0, init_std^2); sinusoidal
-/// positions are fixed: PE(p, 2i) = sin(p / 10000^(2i/D)), PE(p, 2i+1) = cos(the same).
+/// ids [B, T] -> [B, T, D]: token embedding + position embedding, of positions first, first + 1, ... Both tables start
+/// at N(0, init_std^2); sinusoidal positions are fixed: PE(p, 2i) = sin(p / 10000^(2i/D)), PE(p, 2i+1) = cos(the same).
 class EmbeddingImpl : public torch::nn::Module {
  public:
   explicit EmbeddingImpl(const ModelConfig& config);
-  torch::Tensor forward(const torch::Tensor& ids);
+  torch::Tensor forward(const torch::Tensor& ids, int64_t first = 0);
 
   /// [n_embedding, D], also the output matrix of a tied head.
   const torch::Tensor& tokens() const { return tokens_; }

@@ -41,6 +41,16 @@ torch::Tensor GptImpl::final_hidden(const torch::Tensor& ids, const torch::Tenso
   return final_norm_->forward(x);
 }
 
+torch::Tensor GptImpl::extend(const torch::Tensor& ids, GptCache& cache) {
+  const torch::NoGradGuard no_grad;
+  auto x = embedding_->forward(ids, cache.length());
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    const AttentionMask mask{.causal = true, .kept = {}, .cache = &cache.layer(i)};
+    x = blocks_[i]->forward(x, mask);
+  }
+  return final_norm_->forward(x);
+}
+
 torch::Tensor GptImpl::padded_logits(const torch::Tensor& hidden) {
   return at::linear(hidden, head_.defined() ? head_ : embedding_->tokens(), padding_bias_);
 }

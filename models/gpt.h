@@ -6,12 +6,28 @@
 
 #include <vector>
 
+#include "models/attention_cache.h"
 #include "models/block.h"
 #include "models/embedding.h"
 #include "models/model_config.h"
 #include "models/token_loss.h"
 
 namespace skipless {
+
+/// What the layers remember of one batch of sequences, one AttentionCache each.
+class GptCache {
+ public:
+  /// For at most `capacity` tokens a sequence.
+  GptCache(const ModelConfig& config, int64_t capacity)
+      : layers_(static_cast<size_t>(config.n_layer), AttentionCache(capacity)) {}
+
+  /// Tokens that it holds of each sequence.
+  int64_t length() const { return layers_.front().length(); }
+  AttentionCache& layer(size_t index) { return layers_[index]; }
+
+ private:
+  std::vector<AttentionCache> layers_;
+};
 
 /// ids [B, T] -> embedding -> n_layer blocks -> final norm -> logits [B, T, vocab_size] by the (tied) output matrix,
 /// without bias. `kept` [B, T] bool marks real tokens of a right-padded batch; undefined: all.
@@ -30,6 +46,9 @@ class GptImpl : public torch::nn::Module {
 
   /// [B, T, D] each: the input of every block, then the output of the final norm: n_layer + 1 tensors.
   std::vector<torch::Tensor> hidden_states(const torch::Tensor& ids, const torch::Tensor& kept = {});
+  /// The last of them for ids that follow those of `cache`, which they are added to, without a gradient: the same as
+  /// for the whole sequence at once, up to rounding. The sequence may be as long as the cache and the positions allow.
+  torch::Tensor extend(const torch::Tensor& ids, GptCache& cache);
   /// Logits [B, T, vocab_size] of the last of them.
   torch::Tensor logits(const torch::Tensor& hidden);
 

@@ -13,6 +13,8 @@
 #include <limits>
 #include <optional>
 
+#include "models/attention_cache.h"
+
 namespace skipless {
 
 void ShapedAttentionConfig::keys(Schema& s) {
@@ -47,14 +49,14 @@ Gain make_gain(const HeadGainConfig& config, int64_t n_head) {
   return Gain(config, config.per_head ? n_head : 0);
 }
 
-/// [T, 1]: 1, 2, .., T: how many positions a causal row sees.
-torch::Tensor causal_counts(int64_t t, const torch::TensorOptions& options) {
-  return at::arange(1, t + 1, options).unsqueeze(-1);
+/// [T, 1]: S + 1, S + 2, .., S + T: how many positions a causal row sees, where S tokens came before.
+torch::Tensor causal_counts(int64_t before, int64_t t, const torch::TensorOptions& options) {
+  return at::arange(before + 1, before + t + 1, options).unsqueeze(-1);
 }
 
 /// mean_C(V) of a causal model: row i is the mean of rows 0..i.
 torch::Tensor running_mean(const torch::Tensor& v) {
-  return at::cumsum(v, -2) / causal_counts(v.size(-2), v.options());
+  return at::cumsum(v, -2) / causal_counts(0, v.size(-2), v.options());
 }
 
 /// mean_C(V) without a causal mask: every row is the mean over all positions.
@@ -62,25 +64,30 @@ torch::Tensor uniform_mean(const torch::Tensor& v) {
   return v.mean(-2, /*keepdim=*/true);
 }
 
-torch::Tensor centring_matrix(int64_t t, bool causal, const torch::TensorOptions& options) {
-  const auto ones = at::ones({t, t}, options);
-  return causal ? ones.tril() / causal_counts(t, options) : ones / static_cast<double>(t);
+/// Rows of T queries, columns of all S + T keys.
+torch::Tensor centring_matrix(int64_t queries, int64_t keys, bool causal, const torch::TensorOptions& options) {
+  const auto ones = at::ones({queries, keys}, options);
+  const int64_t before = keys - queries;
+  return causal ? ones.tril(before) / causal_counts(before, queries, options) : ones / static_cast<double>(keys);
 }
 
-/// [T, T] or [B, 1, T, T] bool: true where a query may see a key.
-torch::Tensor visible(int64_t t, const AttentionMask& mask, const torch::Device& device) {
-  auto seen = at::ones({t, t}, torch::TensorOptions(torch::kBool).device(device));
-  if (mask.causal) seen = seen.tril();
+/// [T, S + T] or [B, 1, T, S + T] bool: true where a query may see a key.
+torch::Tensor visible(int64_t queries, int64_t keys, const AttentionMask& mask, const torch::Device& device) {
+  auto seen = at::ones({queries, keys}, torch::TensorOptions(torch::kBool).device(device));
+  if (mask.causal) seen = seen.tril(keys - queries);
   if (mask.kept.defined()) seen = seen.logical_and(mask.kept.unsqueeze(1).unsqueeze(1));
   return seen;
 }
 
 torch::Tensor softmax_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
                                 const AttentionMask& mask) {
-  if (!mask.kept.defined()) {
-    return at::scaled_dot_product_attention(q, k, v, /*attn_mask=*/{}, /*dropout_p=*/0.0, mask.causal);
+  const int64_t queries = q.size(-2), keys = k.size(-2);
+  // A single query sees all keys there are; LibTorch's own causal mask is for as many queries as keys.
+  const bool alone = queries == 1 && mask.causal;
+  if (!mask.kept.defined() && (queries == keys || alone)) {
+    return at::scaled_dot_product_attention(q, k, v, /*attn_mask=*/{}, /*dropout_p=*/0.0, mask.causal && !alone);
   }
-  return at::scaled_dot_product_attention(q, k, v, visible(q.size(-2), mask, q.device()));
+  return at::scaled_dot_product_attention(q, k, v, visible(queries, keys, mask, q.device()));
 }
 
 }  // namespace
@@ -94,21 +101,28 @@ ShapedAttentionImpl::ShapedAttentionImpl(const ShapedAttentionConfig& config, in
 
 torch::Tensor ShapedAttentionImpl::forward(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
                                            const AttentionMask& mask) {
-  if (soft_cap_ > 0) return plain(q, k, v, mask);
-  auto out = beta_->forward(softmax_attention(q, k, v, mask));
-  if (!gamma_->is_zero()) out = out - gamma_->forward(mask.causal ? running_mean(v) : uniform_mean(v));
+  auto* const cache = mask.cache;
+  TORCH_CHECK(cache == nullptr || (mask.causal && !mask.kept.defined()), "a cache is for causal models, unpadded");
+  if (cache != nullptr) cache->append(k, v);
+  const auto all_k = cache != nullptr ? cache->keys() : k, all_v = cache != nullptr ? cache->values() : v;
+  if (soft_cap_ > 0) return plain(q, all_k, all_v, mask);
+  auto out = beta_->forward(softmax_attention(q, all_k, all_v, mask));
+  if (!gamma_->is_zero()) {
+    const auto mean = cache != nullptr ? cache->running_mean(v) : mask.causal ? running_mean(v) : uniform_mean(v);
+    out = out - gamma_->forward(mean);
+  }
   if (!alpha_->is_zero()) out = out + alpha_->forward(v);
   return out;
 }
 
 torch::Tensor ShapedAttentionImpl::matrix(const torch::Tensor& q, const torch::Tensor& k, const AttentionMask& mask) {
-  const int64_t t = q.size(-2);
+  const int64_t queries = q.size(-2), keys = k.size(-2);
   auto s = at::matmul(q, k.transpose(-1, -2)) / std::sqrt(static_cast<double>(q.size(-1)));
   if (soft_cap_ > 0) s = soft_cap_ * at::tanh(s / soft_cap_);
-  s = s.masked_fill(visible(t, mask, q.device()).logical_not(), -std::numeric_limits<double>::infinity());
+  s = s.masked_fill(visible(queries, keys, mask, q.device()).logical_not(), -std::numeric_limits<double>::infinity());
   auto p = beta_->forward(at::_safe_softmax(s, -1));
-  if (!gamma_->is_zero()) p = p - gamma_->forward(centring_matrix(t, mask.causal, q.options()));
-  if (!alpha_->is_zero()) p = p + alpha_->forward(at::eye(t, q.options()));
+  if (!gamma_->is_zero()) p = p - gamma_->forward(centring_matrix(queries, keys, mask.causal, q.options()));
+  if (!alpha_->is_zero()) p = p + alpha_->forward(at::eye(keys, q.options()).slice(0, keys - queries));
   return p;
 }
 

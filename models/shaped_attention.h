@@ -21,15 +21,20 @@ struct ShapedAttentionConfig {
   int64_t n_parameters(int64_t n_head) const;
 };
 
-/// Which key each query may see.
+class AttentionCache;
+
+/// Which keys each query may see: those of the same call, and those that a cache holds.
 struct AttentionMask {
   bool causal = true;
   /// [B, T] bool, true where a token is kept; undefined: every token. In a causal model it leaves C unchanged, as in
   /// the authors' code: real tokens never see the padding on their right, so only padded rows feel the difference.
   torch::Tensor kept;
+  /// Of the layer that is called; null: none. Its tokens come before those of the call, which are added to it. For
+  /// causal models without padding.
+  AttentionCache* cache = nullptr;
 };
 
-/// Q, K, V [B, H, T, dh] -> [B, H, T, dh].
+/// Q, K, V [B, H, T, dh] -> [B, H, T, dh]. With a cache of S tokens, keys and values are those of S + T tokens.
 ///
 /// Ordinary path: alpha*V + beta*SDPA(Q, K, V) - gamma*mean_C(V), where mean_C is the running mean over positions, so
 /// that no T x T matrix of our own stands in memory. The logit soft-cap c*tanh(S/c) changes S inside the softmax, which
@@ -42,10 +47,10 @@ class ShapedAttentionImpl : public torch::nn::Module {
                         const AttentionMask& mask);
   /// The formula as it is written, with P = alpha*I + (beta*A - gamma*C) in memory: the reference of the path above.
   /// The difference is taken first because beta*A - gamma*C is exactly 0 at the start, while (1 + 1/11) - 1/11 is
-  /// not 1.
+  /// not 1. `k` and `v` are those of all S + T tokens; a cache is neither read nor changed.
   torch::Tensor plain(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
                       const AttentionMask& mask);
-  /// P itself, [B, H, T, T].
+  /// P itself, [B, H, T, S + T], where `k` holds the keys of all S + T tokens.
   torch::Tensor matrix(const torch::Tensor& q, const torch::Tensor& k, const AttentionMask& mask);
 
  private:
