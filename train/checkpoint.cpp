@@ -97,8 +97,10 @@ void require_ordinary_file(const fs::path& file) {
 
 json json_of(const TrainingState& state) {
   json out = {{"step", state.step},
+              {"sequences", state.sequences},
               {"tokens", state.tokens},
               {"seconds", state.seconds},
+              {"done", state.done},
               {"train_data", state.train_data},
               {"tokenizer", state.tokenizer},
               {"validation_loss", json_of(state.validation_loss)},
@@ -112,8 +114,10 @@ json json_of(const TrainingState& state) {
 TrainingState state_of(const json& in) {
   TrainingState state;
   state.step = count_of(in, "step");
+  state.sequences = count_of(in, "sequences");
   state.tokens = count_of(in, "tokens");
   in.at("seconds").get_to(state.seconds);
+  in.at("done").get_to(state.done);
   in.at("train_data").get_to(state.train_data);
   in.at("tokenizer").get_to(state.tokenizer);
   state.validation_loss = optional_number(in.at("validation_loss"));

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "models/safetensors.h"
+#include "train/budget.h"
 
 namespace skipless {
 
@@ -22,8 +23,10 @@ struct BestLoss {
 
 struct TrainingState {
   int64_t step = 0;                       // optimizer steps done
-  int64_t tokens = 0;                     // predicted tokens trained on
+  int64_t sequences = 0;                  // trained on: the items of ChunkBatches before this one
+  int64_t tokens = 0;                     // trained on
   double seconds = 0;                     // spent in training steps
+  bool done = false;                      // the budget is spent
   std::string train_data;                 // checksum of the training shard
   std::string tokenizer;                  // hash
   std::optional<double> validation_loss;  // when it was measured at this very step
@@ -32,6 +35,10 @@ struct TrainingState {
   double window_loss = 0;
   int64_t window_tokens = 0;
 };
+
+inline BudgetSpent spent(const TrainingState& state) {
+  return {.steps = state.step, .sequences = state.sequences, .seconds = state.seconds};
+}
 
 struct Checkpoint {
   TrainingState state;

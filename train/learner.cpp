@@ -33,7 +33,7 @@ Learner::Learner(const RunConfig& config, at::Device device)
   }
 }
 
-Learner::Step Learner::step(int64_t index, const at::Tensor& ids, const at::Tensor& labels) {
+Learner::Step Learner::step(int64_t index, double lr, const at::Tensor& ids, const at::Tensor& labels) {
   const auto rows = ids.split(*config_.micro_batch);
   const auto targets = (labels.defined() ? labels : ids).split(*config_.micro_batch);
   const TokenLoss loss = accumulate_gradients(parameters_, static_cast<int64_t>(rows.size()), [&](int64_t i) {
@@ -45,7 +45,7 @@ Learner::Step Learner::step(int64_t index, const at::Tensor& ids, const at::Tens
   const auto is_bad = at::isfinite(norm).logical_and(at::isfinite(loss.sum)).logical_not();
   failed_step_ = at::where(failed_step_.lt(0).logical_and(is_bad), index, failed_step_);
   const auto skip = failed_step_.ge(0).logical_or(loss.count.eq(0)).to(at::kFloat);
-  optimizer_.step(learning_rate(config_.schedule, config_.steps, index), skip);
+  optimizer_.step(lr, skip);
   return {.loss = loss, .gradient_norm = norm};
 }
 

@@ -22,12 +22,12 @@ class Learner {
     at::Tensor gradient_norm;  // of the gradient of the mean over tokens, before clipping
   };
 
-  /// Step `index` (from 0) on the sequences `ids` [batch_size, T], which lie on the device: micro-batches, the last one
-  /// possibly smaller, gradient of the mean over all their tokens, clipping, update. The host waits for nothing; the
-  /// results are scalars on the device.
+  /// Step `index` (from 0) at the learning rate `lr` on the sequences `ids` [B, T], which lie on the device:
+  /// micro-batches, the last one possibly smaller, gradient of the mean over all their tokens, clipping, update. The
+  /// host waits for nothing; the results are scalars on the device.
   /// A step without a counted token changes nothing. A step whose loss or gradient is not finite changes nothing
   /// either, and neither do those after it, so that its cause can still be looked for.
-  Step step(int64_t index, const at::Tensor& ids, const at::Tensor& labels = {});
+  Step step(int64_t index, double lr, const at::Tensor& ids, const at::Tensor& labels = {});
 
   /// The first step that was not finite, or -1. Waits for the device.
   int64_t failed_step() const { return failed_step_.item<int64_t>(); }

@@ -37,18 +37,21 @@ std::string clock_text(double seconds) {
                   : fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
 }
 
-std::string progress_text(const StepReport& report, int64_t steps) {
-  return fmt::format("step {}/{}  loss {:.4f}  {} tokens/s  {:.1f} ms/step  ETA {}", report.step, steps, report.loss,
-                     grouped(report.tokens_per_second), report.ms_per_step,
-                     clock_text(static_cast<double>(steps - report.step) * report.ms_per_step / 1000));
+std::string progress_text(const StepReport& report) {
+  const auto& [step, steps, fraction, seconds_left] = report.position;
+  const std::string place =
+      steps > 0 ? fmt::format("{}/{}", step, steps) : fmt::format("{} ({:.1f} %)", step, 100 * fraction);
+  return fmt::format("step {}  loss {:.4f}  {} tokens/s  {:.1f} ms/step  ETA {}", place, report.loss,
+                     grouped(report.tokens_per_second), report.ms_per_step, clock_text(seconds_left));
 }
 
-std::string progress_bar(const StepReport& report, int64_t steps, int width) {
+std::string progress_bar(const StepReport& report, int width) {
   constexpr int64_t kMostCells = 20, kFewestCells = 5, kAround = 3;
-  std::string text = progress_text(report, steps);
+  std::string text = progress_text(report);
   const int64_t cells = std::min(kMostCells, width - static_cast<int64_t>(text.size()) - kAround);
   if (cells >= kFewestCells) {
-    const int64_t full = std::clamp<int64_t>(report.step * cells / steps, 0, cells);
+    const int64_t full =
+        std::clamp<int64_t>(static_cast<int64_t>(report.position.fraction * static_cast<double>(cells)), 0, cells);
     text = fmt::format("[{:#<{}}{:-<{}}] {}", "", full, "", cells - full, text);
   }
   if (text.size() > static_cast<size_t>(width)) text.resize(static_cast<size_t>(width));
@@ -60,20 +63,20 @@ void Progress::report(const StepReport& report) {
   if (terminal_) {
     draw();
   } else {
-    spdlog::info("{}", progress_text(report, steps_));
+    spdlog::info("{}", progress_text(report));
   }
 }
 
-void Progress::advance(int64_t step) {
+void Progress::advance(const Position& position) {
   constexpr auto kPause = std::chrono::milliseconds(200);
-  const bool known = last_.step > 0;
+  const bool known = last_.position.step > 0;
   if (!terminal_ || !known || std::chrono::steady_clock::now() - drawn_at_ < kPause) return;
-  last_.step = step;
+  last_.position = position;
   draw();
 }
 
 void Progress::draw() {
-  fmt::print("\r\x1b[K{}", progress_bar(last_, steps_, std::max(1, terminal_width() - 1)));
+  fmt::print("\r\x1b[K{}", progress_bar(last_, std::max(1, terminal_width() - 1)));
   std::fflush(stdout);
   drawn_ = true;
   drawn_at_ = std::chrono::steady_clock::now();

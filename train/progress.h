@@ -7,8 +7,16 @@
 
 namespace skipless {
 
-struct StepReport {
+/// How far a run is.
+struct Position {
   int64_t step = 0;
+  int64_t steps = 0;    // in all; 0: not known, in a budget of hours
+  double fraction = 0;  // of the budget
+  double seconds_left = 0;
+};
+
+struct StepReport {
+  Position position;
   double loss = 0;
   double tokens_per_second = 0;
   double ms_per_step = 0;
@@ -16,15 +24,16 @@ struct StepReport {
 
 /// "1:02:03", "2:03"
 std::string clock_text(double seconds);
-/// "step 20/100  loss 5.123  4,321 tokens/s  85.1 ms/step  ETA 0:07"
-std::string progress_text(const StepReport& report, int64_t steps);
+/// "step 20/100  loss 5.123  4,321 tokens/s  85.1 ms/step  ETA 0:07"; with the number of steps not known
+/// "step 20 (31.2 %)  loss ..."
+std::string progress_text(const StepReport& report);
 /// The same in at most `width` columns, behind a bar "[#####-----]" where there is room for one.
-std::string progress_bar(const StepReport& report, int64_t steps, int width);
+std::string progress_bar(const StepReport& report, int width);
 
 class Progress {
  public:
   /// `terminal`: whether standard output is one.
-  Progress(int64_t steps, bool terminal) : steps_(steps), terminal_(terminal) {}
+  explicit Progress(bool terminal) : terminal_(terminal) {}
   ~Progress() { clear(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -32,14 +41,13 @@ class Progress {
   /// New figures: a line of the log, or the bar.
   void report(const StepReport& report);
   /// Another step is done: moves the bar on, a few times a second.
-  void advance(int64_t step);
+  void advance(const Position& position);
   /// Takes the bar off the screen, so that something else can be printed.
   void clear();
 
  private:
   void draw();
 
-  int64_t steps_;
   bool terminal_;
   bool drawn_ = false;
   StepReport last_;

@@ -9,15 +9,14 @@
 
 namespace skipless {
 
-Reporter::Reporter(const RunConfig& config, at::Device device, bool terminal)
-    : config_(config), device_(device), progress_(config.train.steps, terminal) {}
+Reporter::Reporter(const RunConfig& config, const BudgetPlan& plan, at::Device device, bool terminal)
+    : config_(config), plan_(plan), device_(device), progress_(terminal) {}
 
 void Reporter::open(const std::filesystem::path& metrics, const TrainingState& state) {
   const auto on_device = at::TensorOptions().device(device_);
   window_loss_ = at::full({}, state.window_loss, on_device.dtype(at::kDouble));
   window_tokens_ = at::full({}, state.window_tokens, on_device.dtype(at::kLong));
-  reported_step_ = state.step;
-  reported_seconds_ = state.seconds;
+  reported_ = spent(state);
   metrics_file_ = metrics;
   metrics_ = std::make_unique<MetricsLog>(metrics, state.step,
                                           [](const std::string& problem) { spdlog::warn("{}", problem); });
@@ -32,42 +31,49 @@ void Reporter::started(const TrainingState& state, int64_t parameters) {
           {"threads", at::get_num_threads()}});
 }
 
-void Reporter::step_done(const TrainingState& state, const Learner::Step& step) {
+void Reporter::step_done(const TrainingState& state, const Learner::Step& step, double lr) {
   window_loss_ += step.loss.sum;
   window_tokens_ += step.loss.count;
   last_norm_ = step.gradient_norm;
-  progress_.advance(state.step);
+  last_lr_ = lr;
+  progress_.advance(position(state));
+}
+
+Position Reporter::position(const TrainingState& state) const {
+  return {.step = state.step,
+          .steps = plan_.steps().value_or(0),
+          .fraction = plan_.fraction(spent(state)),
+          .seconds_left = plan_.seconds_left(spent(state), sequences_per_second_)};
 }
 
 double Reporter::mean_loss() const {
   return window_loss_.item<double>() / static_cast<double>(window_tokens_.item<int64_t>());
 }
 
-void Reporter::report(const TrainingState& state, double loss, double seconds) {
-  const double window_seconds = seconds - reported_seconds_;
-  const auto steps = static_cast<double>(state.step - reported_step_);
-  const double step_tokens = static_cast<double>(config_.train.batch_size * config_.model.context_length);
-  const StepReport figures{.step = state.step,
-                           .loss = loss,
-                           .tokens_per_second = steps * step_tokens / window_seconds,
-                           .ms_per_step = window_seconds / steps * 1000};
+void Reporter::report(const TrainingState& state, double loss) {
+  const double seconds = state.seconds - reported_.seconds;
+  sequences_per_second_ = static_cast<double>(state.sequences - reported_.sequences) / seconds;
+  const StepReport figures{
+      .position = position(state),
+      .loss = loss,
+      .tokens_per_second = sequences_per_second_ * static_cast<double>(config_.model.context_length),
+      .ms_per_step = seconds / static_cast<double>(state.step - reported_.steps) * 1000};
   progress_.report(figures);
   append({{"kind", "train"},
           {"step", state.step},
           {"loss", loss},
-          {"lr", learning_rate(config_.train.schedule, config_.train.steps, state.step - 1)},
+          {"lr", last_lr_},
           {"grad_norm", last_norm_.item<double>()},
           {"tokens", state.tokens},
-          {"seconds", seconds},
+          {"seconds", state.seconds},
           {"tokens_per_second", figures.tokens_per_second},
           {"ms_per_step", figures.ms_per_step}});
-  reported_step_ = state.step;
-  reported_seconds_ = seconds;
+  reported_ = spent(state);
   window_loss_.zero_();
   window_tokens_.zero_();
 }
 
-void Reporter::evaluated(const TrainingState& state, const LossResult& result, double seconds) {
+void Reporter::evaluated(const TrainingState& state, const LossResult& result) {
   progress_.clear();
   spdlog::info("step {}  validation loss {:.4f}  perplexity {:.2f}  ({} tokens)", state.step, result.loss(),
                result.perplexity(), result.tokens);
@@ -77,7 +83,7 @@ void Reporter::evaluated(const TrainingState& state, const LossResult& result, d
           {"perplexity", result.perplexity()},
           {"predicted_tokens", result.tokens},
           {"tokens", state.tokens},
-          {"seconds", seconds}});
+          {"seconds", state.seconds}});
 }
 
 void Reporter::save(TrainingState& state) const {

@@ -20,19 +20,19 @@ namespace skipless {
 
 class Reporter {
  public:
-  Reporter(const RunConfig& config, at::Device device, bool terminal);
+  Reporter(const RunConfig& config, const BudgetPlan& plan, at::Device device, bool terminal);
 
   /// Goes on after `state`; opens `metrics` (metrics_log.h).
   void open(const std::filesystem::path& metrics, const TrainingState& state);
   /// The first line of a process that trains.
   void started(const TrainingState& state, int64_t parameters);
-  /// A step that is done; waits for nothing.
-  void step_done(const TrainingState& state, const Learner::Step& step);
+  /// A step that is done at the learning rate `lr`; waits for nothing.
+  void step_done(const TrainingState& state, const Learner::Step& step, double lr);
   /// The mean loss since the last report, read from the device: the host waits for it.
   double mean_loss() const;
-  /// A line of the steps since the last report, whose mean loss is `loss`; `seconds`: spent in training so far.
-  void report(const TrainingState& state, double loss, double seconds);
-  void evaluated(const TrainingState& state, const LossResult& result, double seconds);
+  /// A line of the steps since the last report, whose mean loss is `loss`.
+  void report(const TrainingState& state, double loss);
+  void evaluated(const TrainingState& state, const LossResult& result);
   /// Writes into `state` what the next line needs of the steps before it.
   void save(TrainingState& state) const;
   /// Takes the progress bar off the screen.
@@ -41,9 +41,11 @@ class Reporter {
   bool all_written() const { return metrics_->all_written(); }
 
  private:
+  Position position(const TrainingState& state) const;
   void append(const nlohmann::json& line);
 
   RunConfig config_;
+  BudgetPlan plan_;
   at::Device device_;
   Progress progress_;
   std::filesystem::path metrics_file_;
@@ -51,8 +53,9 @@ class Reporter {
   at::Tensor window_loss_;    // double scalar on the device: sum since the last report
   at::Tensor window_tokens_;  // int64 scalar on the device
   at::Tensor last_norm_;
-  int64_t reported_step_ = 0;  // the last report of this process, for its speed
-  double reported_seconds_ = 0;
+  double last_lr_ = 0;
+  BudgetSpent reported_;  // at the last report of this process, for its speed
+  double sequences_per_second_ = 0;
 };
 
 }  // namespace skipless

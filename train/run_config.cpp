@@ -24,10 +24,8 @@ void DataConfig::check(Problems& problems) const {
 void TrainConfig::keys(Schema& s) {
   const auto count = Range<int64_t>::between(1, 1'000'000'000);
   const auto every = Range<int64_t>::between(0, 1'000'000'000);
-  s.key("steps", steps, count, "optimizer steps");
-  s.key("batch_size", batch_size, Range<int64_t>::between(1, 1'000'000), "sequences per optimizer step");
-  s.key("micro_batch", micro_batch, Range<int64_t>::between(1, 1'000'000),
-        "sequences per forward pass; their gradients add up to one step of batch_size; empty: batch_size");
+  BudgetConfig::keys(s);
+  BatchConfig::keys(s);
   schedule.keys(s);
   optimizer.keys(s);
   s.key("clip_norm", clip_norm, Range<double>::between(0, 1e9), "largest global norm of the gradient; 0: no clipping");
@@ -44,16 +42,22 @@ void TrainConfig::keys(Schema& s) {
 }
 
 void TrainConfig::resolve() {
-  if (!micro_batch) micro_batch = batch_size;
+  BudgetConfig::resolve();
+  BatchConfig::resolve();
   schedule.resolve();
 }
 
 void TrainConfig::check(Problems& problems, const ModelConfig& model) const {
-  if (*micro_batch > batch_size) {
-    problems.add("micro_batch",
-                 fmt::format("{} sequences are more than the batch_size of {}", *micro_batch, batch_size));
+  BudgetConfig::check(problems);
+  BatchConfig::check(problems);
+  schedule.check(problems);
+  if (steps && schedule.warmup_steps.value_or(0) > *steps) {
+    problems.add("warmup_steps", fmt::format("a warm-up of {} steps is longer than the run's {} steps",
+                                             *schedule.warmup_steps, *steps));
   }
-  schedule.check(problems, steps);
+  if (hours && schedule.warmup_steps) {
+    problems.add("warmup_steps", "how long a step takes is not known before; with 'hours', give warmup_fraction");
+  }
   if (eval_every > 0 && eval_tokens < model.context_length) {
     problems.add("eval_tokens", fmt::format("{} tokens are fewer than one sequence (model.context_length {})",
                                             eval_tokens, model.context_length));

@@ -9,6 +9,7 @@
 #include "data/chunking.h"
 #include "models/model_config.h"
 #include "train/adamw.h"
+#include "train/budget.h"
 #include "train/schedule.h"
 
 namespace skipless {
@@ -21,10 +22,7 @@ struct DataConfig {
   void check(Problems& problems) const;
 };
 
-struct TrainConfig {
-  int64_t steps = 1000;
-  int64_t batch_size = 32;
-  std::optional<int64_t> micro_batch;  // default batch_size
+struct TrainConfig : BudgetConfig, BatchConfig {
   ScheduleConfig schedule;
   OptimizerConfig optimizer;
   double clip_norm = 1;

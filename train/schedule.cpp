@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
@@ -9,8 +10,10 @@
 namespace skipless {
 
 std::span<const EnumName<ScheduleKind>> enum_names(ScheduleKind) {
-  static constexpr std::array<EnumName<ScheduleKind>, 3> kNames{
-      {{ScheduleKind::linear, "linear"}, {ScheduleKind::cosine, "cosine"}, {ScheduleKind::constant, "constant"}}};
+  static constexpr std::array<EnumName<ScheduleKind>, 4> kNames{{{ScheduleKind::linear, "linear"},
+                                                                 {ScheduleKind::cosine, "cosine"},
+                                                                 {ScheduleKind::constant, "constant"},
+                                                                 {ScheduleKind::triangle, "triangle"}}};
   return kNames;
 }
 
@@ -21,52 +24,62 @@ std::span<const EnumName<WarmupRule>> enum_names(WarmupRule) {
 }
 
 void ScheduleConfig::keys(Schema& s) {
-  s.key("lr", lr, Range<double>::between(0, 1000), "learning rate at the end of the warm-up");
+  s.key("lr", lr, Range<double>::between(0, 1000), "learning rate at the end of the warm-up, or peak of the triangle");
   s.key("lr_end", lr_end, Range<double>::between(0, 1000), "learning rate at the end of a linear or cosine schedule");
-  s.key("schedule", schedule, "how the rate falls from lr to lr_end after the warm-up");
+  s.key("schedule", schedule,
+        "how the rate falls from lr to lr_end after the warm-up; triangle: from lr/4 up to lr at 75 % of the budget, "
+        "then down to 0");
   s.key("warmup_steps", warmup_steps, Range<int64_t>::at_least(0), "steps in which the rate rises to lr");
   s.key("warmup_fraction", warmup_fraction, Range<double>::between(0, 1),
-        "the same as a fraction of all steps, rounded up; empty: 0.05, unless warmup_steps is given");
+        "the same as a fraction of the budget, rounded up to whole steps; empty: 0.05, unless warmup_steps is given or "
+        "the schedule is the triangle");
   s.key("warmup_rule", warmup_rule,
         "from_first_step: the first rate is lr/(warmup+1); from_zero: it is 0, as in Hugging Face's schedules");
 }
 
 void ScheduleConfig::resolve() {
-  if (!warmup_steps && !warmup_fraction) warmup_fraction = 0.05;
+  if (!warmup_steps && !warmup_fraction) warmup_fraction = schedule == ScheduleKind::triangle ? 0 : 0.05;
 }
 
-void ScheduleConfig::check(Problems& problems, int64_t steps) const {
+void ScheduleConfig::check(Problems& problems) const {
   if (warmup_steps && warmup_fraction) {
     problems.add("warmup_fraction", "warmup_steps is given too; leave one of the two out");
   }
-  if (warmup_steps && *warmup_steps > steps) {
-    problems.add("warmup_steps",
-                 fmt::format("a warm-up of {} steps is longer than the run's {} steps", *warmup_steps, steps));
-  }
   if (lr_end > lr) problems.add("lr_end", fmt::format("lr_end {} is larger than lr {}", lr_end, lr));
+  if (schedule != ScheduleKind::triangle) return;
+  if (warmup_steps.value_or(0) > 0) problems.add("warmup_steps", "the triangle is its own warm-up: leave it out, or 0");
+  if (warmup_fraction.value_or(0) > 0) {
+    problems.add("warmup_fraction", "the triangle is its own warm-up: leave it out, or 0");
+  }
+  if (lr_end > 0) problems.add("lr_end", "the triangle ends at 0: leave it out, or 0");
 }
 
-int64_t ScheduleConfig::n_warmup(int64_t steps) const {
-  if (warmup_steps) return *warmup_steps;
+double learning_rate(const ScheduleConfig& config, const SchedulePosition& position) {
+  const auto& [done, total, warmup, step] = position;
+  if (done < warmup) {
+    return config.warmup_rule == WarmupRule::from_zero ? config.lr * done / warmup
+                                                       : config.lr * (done + step) / (warmup + step);
+  }
+  const double p = done >= total ? 1 : (done - warmup) / (total - warmup);
+  const double fall = config.lr - config.lr_end;
+  switch (config.schedule) {
+    case ScheduleKind::linear:
+      return config.lr_end + fall * (1 - p);
+    case ScheduleKind::cosine:
+      return config.lr_end + fall * (1 + std::cos(std::numbers::pi * p)) / 2;
+    case ScheduleKind::triangle:
+      return config.lr * std::min(0.25 + p, 4 - 4 * p);
+    case ScheduleKind::constant:
+      break;
+  }
+  return config.lr;
+}
+
+double rounded_warmup(double fraction, double total, double step) {
+  if (step == 0) return fraction * total;
   // 0.07 * 100 is a little above 7 in binary; what is meant is 7.
   constexpr double kRounding = 1e-9;
-  return static_cast<int64_t>(std::ceil(warmup_fraction.value_or(0) * static_cast<double>(steps) - kRounding));
-}
-
-double learning_rate(const ScheduleConfig& config, int64_t steps, int64_t step) {
-  const int64_t warmup = config.n_warmup(steps);
-  if (step < warmup) {
-    return config.warmup_rule == WarmupRule::from_zero
-               ? config.lr * static_cast<double>(step) / static_cast<double>(warmup)
-               : config.lr * static_cast<double>(step + 1) / static_cast<double>(warmup + 1);
-  }
-  if (config.schedule == ScheduleKind::constant) return config.lr;
-  const double fall = config.lr - config.lr_end;
-  if (step >= steps) return config.lr_end;
-  const double progress = static_cast<double>(step - warmup) / static_cast<double>(steps - warmup);
-  return config.lr_end +
-         fall *
-             (config.schedule == ScheduleKind::linear ? 1 - progress : (1 + std::cos(std::numbers::pi * progress)) / 2);
+  return std::ceil(fraction * total / step - kRounding) * step;
 }
 
 }  // namespace skipless

@@ -2,29 +2,32 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
+#include <utility>
 
 namespace skipless {
 
+/// Seconds since some fixed moment.
+using Clock = std::function<double()>;
+
+inline double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 class Stopwatch {
  public:
-  void start() {
-    started_ = Clock::now();
-    running_ = true;
-  }
-  void stop() {
-    total_ = seconds();
-    running_ = false;
-  }
-  double seconds() const {
-    return running_ ? total_ + std::chrono::duration<double>(Clock::now() - started_).count() : total_;
-  }
+  explicit Stopwatch(Clock now) : now_(std::move(now)) {}
+
+  void start() { started_ = now_(); }
+  void stop() { total_ += now_() - started_; }
+  /// Of all the times between start() and stop().
+  double seconds() const { return total_; }
   void set(double seconds) { total_ = seconds; }
 
  private:
-  using Clock = std::chrono::steady_clock;
+  Clock now_;
   double total_ = 0;
-  bool running_ = false;
-  Clock::time_point started_;
+  double started_ = 0;
 };
 
 }  // namespace skipless

@@ -6,11 +6,13 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <memory>
 #include <span>
 #include <stdexcept>
+#include <vector>
 
 #include "configs/atomic_file.h"
 #include "configs/config_file.h"
@@ -33,9 +35,23 @@ namespace skipless {
 
 namespace {
 
+/// "32", or with a batch-size ramp "8 to 32"
+std::string batch_text(const BatchConfig& batch) {
+  return batch.batch_start ? fmt::format("{} to {}", *batch.batch_start, batch.batch_size)
+                           : fmt::format("{}", batch.batch_size);
+}
+
+/// The data of a step: `rows` items of ChunkBatches from `first` on.
+struct StepRows {
+  int64_t step = 0;
+  int64_t first = 0;
+  int64_t rows = 0;
+};
+
 class Trainer {
  public:
-  Trainer(const RunConfig& config, const std::filesystem::path& folder, const std::string& version, bool terminal)
+  Trainer(const RunConfig& config, const std::filesystem::path& folder, const std::string& version, bool terminal,
+          const Clock& clock)
       : config_(config),
         device_(find_device(config.train.device)),
         data_(open_data(config)),
@@ -43,12 +59,14 @@ class Trainer {
                  static_cast<uint64_t>(config.train.data_seed), /*shuffle=*/true,
                  chunking_with(config.data.chunking, *data_.tokenizer)),
         evaluation_(evaluation_batches(config, data_)),
+        plan_(config.train, config.train, config.train.schedule, config.model.context_length, batches_.chunks()),
         run_(folder),
         log_(run_.paths().log()),
         checkpoints_(run_.paths().checkpoints()),
         config_text_(write_config(config)),
         version_(version),
-        reporter_(config, device_, terminal) {
+        reporter_(config, plan_, device_, terminal),
+        watch_(clock) {
     if (is_run(folder)) compare_with_run(run_.paths(), config_text_, /*begun=*/!checkpoints_.steps().empty());
     checkpoints_.remove_leftovers();
   }
@@ -60,20 +78,21 @@ class Trainer {
   void announce();
   void resume(Checkpoint checkpoint);
   void one_step();
-  at::Tensor batch(int64_t index) const;
+  at::Tensor batch(const StepRows& rows) const;
   void report();
   void evaluate();
   void save();
   Checkpoint snapshot();
-  [[noreturn]] void stop_non_finite(int64_t step);
-  bool is_last() const { return state_.step >= config_.train.steps; }
-  bool due(int64_t every) const { return is_last() || (every > 0 && state_.step % every == 0); }
+  [[noreturn]] void stop_non_finite(const StepRows& rows);
+  void check_steps();
+  bool due(int64_t every) const { return state_.done || (every > 0 && state_.step % every == 0); }
 
   RunConfig config_;
   at::Device device_;
   PreparedData data_;
   ChunkBatches batches_;
   std::optional<EvaluationBatches> evaluation_;
+  BudgetPlan plan_;
   RunFolder run_;
   LogFile log_;
   CheckpointFolder checkpoints_;
@@ -83,7 +102,8 @@ class Trainer {
 
   std::unique_ptr<Learner> learner_;
   TrainingState state_;
-  Stopwatch watch_;
+  Stopwatch watch_;                  // its time is state_.seconds
+  std::vector<StepRows> unchecked_;  // steps since it was last known that all were finite
   int64_t saved_step_ = -1;
 };
 
@@ -103,9 +123,9 @@ void Trainer::start() {
 
 void Trainer::resume(Checkpoint checkpoint) {
   const std::string source = checkpoints_.path_of(checkpoint.state.step).string();
-  if (checkpoint.state.step > config_.train.steps) {
+  if (plan_.steps() && checkpoint.state.step > *plan_.steps()) {
     throw UserError(fmt::format("{}: checkpoint of step {}, but the run has {} steps", source, checkpoint.state.step,
-                                config_.train.steps));
+                                *plan_.steps()));
   }
   if (checkpoint.state.train_data != data_.train.checksum()) {
     throw UserError(
@@ -123,10 +143,9 @@ void Trainer::resume(Checkpoint checkpoint) {
 void Trainer::announce() {
   const auto& train = config_.train;
   spdlog::info("{}\n{}", run_.paths().folder.string(), describe(learner_->optimizer().groups()));
-  spdlog::info(
-      "block {}, {} layers of {}, device {}, {} threads; {} steps of {} sequences of {} tokens, {} chunks an epoch",
-      config_.model.block, config_.model.n_layer, config_.model.d_model, train.device, at::get_num_threads(),
-      train.steps, train.batch_size, config_.model.context_length, batches_.chunks());
+  spdlog::info("block {}, {} layers of {}, device {}, {} threads; {} of {} sequences of {} tokens, {} chunks an epoch",
+               config_.model.block, config_.model.n_layer, config_.model.d_model, train.device, at::get_num_threads(),
+               plan_.text(), batch_text(train), config_.model.context_length, batches_.chunks());
   if (config_.model.soft_cap > 0) {
     spdlog::warn(
         "model.soft_cap {}: attention runs by the plain formula, whose memory grows with the square of the context",
@@ -144,21 +163,21 @@ TrainOutcome Trainer::run() {
   const StopSignal stop;
   start();
   TrainOutcome outcome;
-  outcome.was_done = is_last();
+  outcome.was_done = state_.done;
   if (outcome.was_done) {
     spdlog::info("{}: done, all {} steps", run_.paths().folder.string(), state_.step);
   } else {
     announce();
   }
-  while (!is_last() && stop.received() == 0) {
+  while (!state_.done && stop.received() == 0) {
     one_step();
     if (due(config_.train.log_every) || state_.step == 1) report();
     if (config_.train.eval_every > 0 && due(config_.train.eval_every)) evaluate();
     if (due(config_.train.save_every)) save();
   }
-  if (!is_last() && saved_step_ != state_.step) save();
+  if (!state_.done && saved_step_ != state_.step) save();
   reporter_.clear();
-  if (!is_last()) {
+  if (!state_.done) {
     outcome.signal = stop.received();
     spdlog::info("stopped by {} after step {}{}", outcome.signal == SIGINT ? "SIGINT" : "SIGTERM", state_.step,
                  saved_step_ == state_.step ? ", saved; the same command continues" : "");
@@ -170,29 +189,44 @@ TrainOutcome Trainer::run() {
   return outcome;
 }
 
-at::Tensor Trainer::batch(int64_t index) const {
+at::Tensor Trainer::batch(const StepRows& rows) const {
   const auto options = at::TensorOptions().dtype(at::kLong).pinned_memory(device_.is_cuda());
-  auto ids = at::empty({config_.train.batch_size, config_.model.context_length}, options);
-  batches_.batch(index, {ids.data_ptr<int64_t>(), static_cast<size_t>(ids.numel())});
+  auto ids = at::empty({rows.rows, config_.model.context_length}, options);
+  batches_.rows(rows.first, {ids.data_ptr<int64_t>(), static_cast<size_t>(ids.numel())});
   return ids.to(device_, /*non_blocking=*/true);
 }
 
 void Trainer::one_step() {
   watch_.start();
-  const auto step = learner_->step(state_.step, batch(state_.step));
+  const StepRows rows{.step = state_.step, .first = state_.sequences, .rows = plan_.next_batch(spent(state_))};
+  const double lr = plan_.learning_rate(spent(state_));
+  unchecked_.push_back(rows);
+  const auto step = learner_->step(state_.step, lr, batch(rows));
   ++state_.step;
-  state_.tokens += config_.train.batch_size * config_.model.context_length;
+  state_.sequences += rows.rows;
+  state_.tokens += rows.rows * config_.model.context_length;
   state_.validation_loss.reset();
-  reporter_.step_done(state_, step);
   watch_.stop();
+  state_.seconds = watch_.seconds();
+  // Decided once: what is still waited for below is time of the next step.
+  state_.done = plan_.is_spent(spent(state_));
+  reporter_.step_done(state_, step, lr);
 }
 
 void Trainer::report() {
   watch_.start();
   const double loss = reporter_.mean_loss();
   watch_.stop();
-  if (const int64_t failed = learner_->failed_step(); failed >= 0) stop_non_finite(failed);
-  reporter_.report(state_, loss, watch_.seconds());
+  state_.seconds = watch_.seconds();
+  check_steps();
+  reporter_.report(state_, loss);
+}
+
+void Trainer::check_steps() {
+  const int64_t failed = learner_->failed_step();
+  if (failed < 0) return unchecked_.clear();
+  stop_non_finite(
+      *std::find_if(unchecked_.begin(), unchecked_.end(), [&](const StepRows& rows) { return rows.step == failed; }));
 }
 
 void Trainer::evaluate() {
@@ -200,8 +234,9 @@ void Trainer::evaluate() {
   watch_.start();
   synchronize(device_);
   watch_.stop();
+  state_.seconds = watch_.seconds();
   const LossResult result = evaluate_loss(learner_->model(), *evaluation_, device_);
-  reporter_.evaluated(state_, result, watch_.seconds());
+  reporter_.evaluated(state_, result);
   if (!std::isfinite(result.loss())) return;
   state_.validation_loss = result.loss();
   if (!state_.best || result.loss() < state_.best->loss) state_.best = BestLoss{state_.step, result.loss()};
@@ -210,7 +245,6 @@ void Trainer::evaluate() {
 Checkpoint Trainer::snapshot() {
   Checkpoint checkpoint;
   checkpoint.state = state_;
-  checkpoint.state.seconds = watch_.seconds();
   reporter_.save(checkpoint.state);
   checkpoint.model = {.tensors = module_state(*learner_->model()), .metadata = {{"config", config_text_}}};
   checkpoint.optimizer.tensors = learner_->optimizer().state();
@@ -219,7 +253,7 @@ Checkpoint Trainer::snapshot() {
 }
 
 void Trainer::save() {
-  if (const int64_t failed = learner_->failed_step(); failed >= 0) stop_non_finite(failed);
+  check_steps();
   if (const auto name = first_non_finite_parameter(*learner_->model()); !name.empty()) {
     throw RunError(fmt::format("step {}: {} is not finite; nothing was saved", state_.step, name));
   }
@@ -234,12 +268,12 @@ void Trainer::save() {
   }
 }
 
-void Trainer::stop_non_finite(int64_t step) {
+void Trainer::stop_non_finite(const StepRows& rows) {
   reporter_.clear();
-  const std::string name = first_non_finite(learner_->model(), batch(step), *config_.train.micro_batch);
+  const std::string name = first_non_finite(learner_->model(), batch(rows), *config_.train.micro_batch);
   const auto good = checkpoints_.steps();
   throw RunError(fmt::format(
-      "step {}: the loss or its gradient is not finite; the first bad tensor is {}. {}", step + 1,
+      "step {}: the loss or its gradient is not finite; the first bad tensor is {}. {}", rows.step + 1,
       name.empty() ? "not to be found again" : name,
       good.empty() ? "There is no checkpoint yet"
                    : fmt::format("The last good checkpoint is {}", checkpoints_.path_of(good.back()).string())));
@@ -248,9 +282,9 @@ void Trainer::stop_non_finite(int64_t step) {
 }  // namespace
 
 TrainOutcome train(const RunConfig& config, const std::filesystem::path& folder, const std::string& version,
-                   bool terminal) {
+                   bool terminal, const Clock& clock) {
   refuse_imported(folder);
-  return Trainer(config, folder, version, terminal).run();
+  return Trainer(config, folder, version, terminal, clock).run();
 }
 
 }  // namespace skipless

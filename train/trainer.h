@@ -1,4 +1,5 @@
-// A whole training run in its folder: from nothing or from its last checkpoint, to its last step or to a signal.
+// A whole training run in its folder: from nothing or from its last checkpoint, to the end of its budget or to a
+// signal.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +8,12 @@
 #include <string>
 
 #include "train/run_config.h"
+#include "train/stopwatch.h"
 
 namespace skipless {
 
 struct TrainOutcome {
-  int64_t step = 0;                       // steps done, of config.train.steps
+  int64_t step = 0;                       // steps done
   bool was_done = false;                  // before this call
   int signal = 0;                         // that stopped it, after a checkpoint was saved
   std::optional<double> validation_loss;  // at this step, if measured
@@ -26,8 +28,8 @@ struct TrainOutcome {
 /// that cannot be written before the end is reported, and training goes on until the next one.
 ///
 /// On one CPU with the same number of threads, a run that was stopped and continued ends in the same bits as an
-/// unbroken one.
+/// unbroken one. Under a budget of hours this holds for the same times of the same steps; `clock` measures them.
 TrainOutcome train(const RunConfig& config, const std::filesystem::path& folder, const std::string& version,
-                   bool terminal);
+                   bool terminal, const Clock& clock = steady_seconds);
 
 }  // namespace skipless

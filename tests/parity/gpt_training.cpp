@@ -13,6 +13,7 @@
 #include "models/gpt.h"
 #include "train/accumulation.h"
 #include "train/adamw.h"
+#include "train/budget.h"
 #include "train/clip.h"
 #include "train/module_state.h"
 #include "train/parameter_groups.h"
@@ -59,6 +60,9 @@ void train(Gpt model, const Recipe& recipe, const Tensors& data, const nlohmann:
            const std::string& rule, Comparison& result) {
   AdamW optimizer(parameter_groups(*model, recipe.optimizer.weight_decay), recipe.optimizer);
   const auto parameters = model->parameters();
+  BudgetConfig budget;
+  budget.steps = recipe.steps;
+  const BudgetPlan plan(budget, {}, recipe.schedule, /*context_length=*/1, /*chunks=*/1);
   const auto add = [&](const std::string& what, int64_t step, const at::Tensor& ours) {
     const auto theirs = at::scalar_tensor(expected.at(step).at(what).get<double>(), at::kDouble);
     result.add(rule + " " + what, fmt::format("step {}", step), ours, theirs, largest(theirs), kTrajectory);
@@ -69,7 +73,7 @@ void train(Gpt model, const Recipe& recipe, const Tensors& data, const nlohmann:
     });
     const auto norm =
         scale_and_clip(gradients_of(parameters), loss.count.to(at::kDouble).reciprocal(), recipe.clip_norm);
-    const double lr = learning_rate(recipe.schedule, recipe.steps, step);
+    const double lr = plan.learning_rate({.steps = step});
     optimizer.step(lr);
     add("loss", step, loss.sum / loss.count);
     add("grad_norm", step, norm);

@@ -30,8 +30,10 @@ namespace {
 Checkpoint checkpoint_at(int64_t step, std::optional<double> loss = {}) {
   Checkpoint checkpoint;
   checkpoint.state = {.step = step,
+                      .sequences = 10 * step,
                       .tokens = 100 * step,
                       .seconds = 0.1 * static_cast<double>(step),
+                      .done = true,
                       .train_data = "data",
                       .tokenizer = "tokenizer",
                       .validation_loss = loss,
@@ -78,8 +80,10 @@ TEST_CASE("a checkpoint comes back as it was saved", "[checkpoint]") {
   CHECK(folder.path_of(20).filename() == "step_000020");
   const Checkpoint read = folder.read(20);
   CHECK(read.state.step == 20);
+  CHECK(read.state.sequences == saved.state.sequences);
   CHECK(read.state.tokens == saved.state.tokens);
   CHECK(read.state.seconds == saved.state.seconds);
+  CHECK(read.state.done);
   CHECK(read.state.train_data == saved.state.train_data);
   CHECK(read.state.tokenizer == saved.state.tokenizer);
   CHECK(read.state.validation_loss == saved.state.validation_loss);

@@ -29,6 +29,7 @@ namespace {
 
 // float32 gradients summed in another order.
 constexpr double kSummationOrder = 1e-5;
+constexpr double kRate = 1e-3;
 
 /// Labels [3, 64] of which the rows count `counts` targets; the first is never a target.
 at::Tensor labels_with(const std::vector<int64_t>& counts, const at::Tensor& ids) {
@@ -94,7 +95,7 @@ TEST_CASE("the gradient of uneven micro-batches is that of one batch of all thei
   const auto labels = labels_with({7, 50, 3}, ids);
   Learner apart(learner_config({"train.batch_size=3", "train.micro_batch=1"}), at::kCPU);
   Learner together(learner_config({"train.batch_size=3", "train.micro_batch=3"}), at::kCPU);
-  const auto a = apart.step(0, ids, labels), b = together.step(0, ids, labels);
+  const auto a = apart.step(0, kRate, ids, labels), b = together.step(0, kRate, ids, labels);
   CHECK(a.loss.count.item<int64_t>() == 60);
   CHECK(a.loss.sum.item<double>() == Approx(b.loss.sum.item<double>()).epsilon(kSummationOrder));
   CHECK(a.gradient_norm.item<double>() == Approx(b.gradient_norm.item<double>()).epsilon(kSummationOrder));
@@ -106,7 +107,7 @@ TEST_CASE("the last window, smaller than the others, is neither dropped nor weig
   const auto ids = random_ids(10);
   Learner in_fours(learner_config({"train.batch_size=10", "train.micro_batch=4"}), at::kCPU);  // 4 + 4 + 2
   Learner in_one(learner_config({"train.batch_size=10", "train.micro_batch=10"}), at::kCPU);
-  const auto a = in_fours.step(0, ids), b = in_one.step(0, ids);
+  const auto a = in_fours.step(0, kRate, ids), b = in_one.step(0, kRate, ids);
   CHECK(a.loss.count.item<int64_t>() == 10 * 63);
   CHECK(a.loss.sum.item<double>() == Approx(b.loss.sum.item<double>()).epsilon(kSummationOrder));
   CHECK(relative_difference(gradients_of(in_fours.model()->parameters()), gradients_of(in_one.model()->parameters())) <
@@ -122,11 +123,11 @@ TEST_CASE("a step without a counted token changes nothing and has loss 0", "[acc
   const auto optimizer = GENERATE("adamw", "adamw_hf");
   Learner learner(learner_config({fmt::format("train.optimizer={}", optimizer)}), at::kCPU);
   const auto ids = random_ids(8);
-  learner.step(0, ids);
+  learner.step(0, kRate, ids);
   const auto before = copies(learner.model()->parameters());
   std::map<std::string, at::Tensor> state;
   for (const auto& [name, tensor] : learner.optimizer().state()) state.emplace(name, tensor.clone());
-  const auto step = learner.step(1, ids, at::full_like(ids, kIgnoredTarget));
+  const auto step = learner.step(1, kRate, ids, at::full_like(ids, kIgnoredTarget));
   CHECK(step.loss.sum.item<double>() == 0);
   CHECK(step.loss.count.item<int64_t>() == 0);
   CHECK(step.gradient_norm.item<double>() == 0);
@@ -139,14 +140,14 @@ TEST_CASE("a step without a counted token changes nothing and has loss 0", "[acc
 TEST_CASE("a step that is not finite changes nothing, and nothing after it does", "[accumulation]") {
   Learner learner(learner_config({}), at::kCPU);
   const auto ids = random_ids(8);
-  learner.step(0, ids);
+  learner.step(0, kRate, ids);
   {
     const c10::NoGradGuard no_grad;
     learner.model()->named_parameters()["block_1.feed_forward.w_1"][3][2] = std::nan("");
   }
   const auto before = copies(learner.model()->parameters());
-  learner.step(1, ids);
-  learner.step(2, ids);
+  learner.step(1, kRate, ids);
+  learner.step(2, kRate, ids);
   CHECK(learner.failed_step() == 1);
   const auto after = learner.model()->parameters();
   for (size_t i = 0; i < after.size(); ++i) CHECK(after[i].equal(before[i]) == !before[i].isnan().any().item<bool>());

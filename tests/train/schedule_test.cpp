@@ -1,5 +1,8 @@
 #include "train/schedule.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <sstream>
@@ -7,6 +10,7 @@
 
 #include "configs/config_file.h"
 #include "tests/shared_folder.h"
+#include "train/budget.h"
 #include "train/run_config.h"
 
 namespace skipless {
@@ -27,6 +31,13 @@ ScheduleConfig schedule(double lr, double lr_end, int64_t warmup, WarmupRule rul
   config.warmup_rule = rule;
   config.schedule = kind;
   return config;
+}
+
+/// The rate of `step` in a run of `steps`.
+double rate(const ScheduleConfig& config, int64_t steps, int64_t step) {
+  BudgetConfig budget;
+  budget.steps = steps;
+  return BudgetPlan(budget, {}, config, /*context_length=*/16, /*chunks=*/100).learning_rate({.steps = step});
 }
 
 std::string problems_of(const std::string& train) {
@@ -56,9 +67,9 @@ TEST_CASE("the rate of every step is that of the shared table, by both warm-up r
     double hf = -1, end = -1, one = -1;
     fields >> step >> hf >> end >> one;
     CHECK(step == rows);
-    CHECK(learning_rate(hugging_face, 40, step) == Approx(hf).epsilon(kTableDigits).margin(1e-16));
-    CHECK(learning_rate(polynomial, 40, step) == Approx(end).epsilon(kTableDigits));
-    CHECK(learning_rate(plus_one, 40, step) == Approx(one).epsilon(kTableDigits).margin(1e-16));
+    CHECK(rate(hugging_face, 40, step) == Approx(hf).epsilon(kTableDigits).margin(1e-16));
+    CHECK(rate(polynomial, 40, step) == Approx(end).epsilon(kTableDigits));
+    CHECK(rate(plus_one, 40, step) == Approx(one).epsilon(kTableDigits).margin(1e-16));
   }
   CHECK(rows == 41);
 }
@@ -66,34 +77,45 @@ TEST_CASE("the rate of every step is that of the shared table, by both warm-up r
 TEST_CASE("warm-up, peak, middle and end of each schedule are the values worked out by hand", "[schedule]") {
   const auto kind = GENERATE(ScheduleKind::linear, ScheduleKind::cosine, ScheduleKind::constant);
   const auto config = schedule(8, 2, 3, WarmupRule::from_first_step, kind);
-  CHECK(learning_rate(config, 11, 0) == 2);  // 8 * 1/4
-  CHECK(learning_rate(config, 11, 2) == 6);  // 8 * 3/4
-  CHECK(learning_rate(config, 11, 3) == 8);
+  CHECK(rate(config, 11, 0) == 2);  // 8 * 1/4
+  CHECK(rate(config, 11, 2) == 6);  // 8 * 3/4
+  CHECK(rate(config, 11, 3) == 8);
   const double quarter = kind == ScheduleKind::linear ? 6.5 : kind == ScheduleKind::cosine ? 7.121320343559642 : 8;
-  CHECK(learning_rate(config, 11, 5) == Approx(quarter).epsilon(kRounding));
-  CHECK(learning_rate(config, 11, 7) == Approx(kind == ScheduleKind::constant ? 8 : 5).epsilon(kRounding));
-  CHECK(learning_rate(config, 11, 11) == (kind == ScheduleKind::constant ? 8 : 2));
-  CHECK(learning_rate(config, 11, 500) == (kind == ScheduleKind::constant ? 8 : 2));
+  CHECK(rate(config, 11, 5) == Approx(quarter).epsilon(kRounding));
+  CHECK(rate(config, 11, 7) == Approx(kind == ScheduleKind::constant ? 8 : 5).epsilon(kRounding));
+  CHECK(rate(config, 11, 11) == (kind == ScheduleKind::constant ? 8 : 2));
+  CHECK(rate(config, 11, 500) == (kind == ScheduleKind::constant ? 8 : 2));
 }
 
 TEST_CASE("no step of a run has rate 0, unless Hugging Face's rule is asked for", "[schedule]") {
   for (const int64_t warmup : {0, 1, 7, 20}) {
     for (int64_t step = 0; step < 20; ++step) {
-      CHECK(learning_rate(schedule(1, 0, warmup, WarmupRule::from_first_step), 20, step) > 0);
+      CHECK(rate(schedule(1, 0, warmup, WarmupRule::from_first_step), 20, step) > 0);
     }
   }
-  CHECK(learning_rate(schedule(1, 0, 7, WarmupRule::from_zero), 20, 0) == 0);
+  CHECK(rate(schedule(1, 0, 7, WarmupRule::from_zero), 20, 0) == 0);
 }
 
 TEST_CASE("a warm-up given as a fraction is rounded up, but not by the rounding of the fraction", "[schedule]") {
-  ScheduleConfig config;
-  config.warmup_fraction = 0.05;
-  CHECK(config.n_warmup(100) == 5);
-  CHECK(config.n_warmup(101) == 6);
-  config.warmup_fraction = 0.07;  // 0.07 * 100 = 7.000000000000001
-  CHECK(config.n_warmup(100) == 7);
-  config.warmup_fraction = 0;
-  CHECK(config.n_warmup(100) == 0);
+  CHECK(rounded_warmup(0.05, 100, 1) == 5);
+  CHECK(rounded_warmup(0.05, 101, 1) == 6);
+  CHECK(rounded_warmup(0.07, 100, 1) == 7);  // 0.07 * 100 = 7.000000000000001
+  CHECK(rounded_warmup(0, 100, 1) == 0);
+  CHECK(rounded_warmup(0.05, 101 * 8, 8) == 6 * 8);
+  CHECK(rounded_warmup(0.05, 10, 0) == 0.5);
+}
+
+TEST_CASE("the triangle is that of Cramming: a quarter, the peak at three quarters, nothing", "[schedule]") {
+  const auto config = schedule(8, 0, 0, WarmupRule::from_first_step, ScheduleKind::triangle);
+  CHECK(rate(config, 100, 0) == 2);
+  CHECK(rate(config, 100, 75) == 8);
+  CHECK(rate(config, 100, 100) == 0);
+  for (int64_t step = 0; step < 100; ++step) {
+    const double x = static_cast<double>(step) / 100;
+    // budget-triangle2 as it is written there.
+    CHECK(rate(config, 100, step) == Approx(8 * std::min(0.25 + 0.75 * x / 0.75, 4 - 4 * x)).epsilon(kRounding));
+    CHECK(rate(config, 100, step) > 0);
+  }
 }
 
 TEST_CASE("contradictions of the schedule are named by key", "[schedule][config]") {
@@ -102,6 +124,12 @@ TEST_CASE("contradictions of the schedule are named by key", "[schedule][config]
         std::string::npos);
   CHECK(problems_of("steps: 40, warmup_steps: 41").find("train.warmup_steps") != std::string::npos);
   CHECK(problems_of("lr: 0.001, lr_end: 0.1").find("train.lr_end") != std::string::npos);
+  CHECK(problems_of("schedule: triangle") == "");
+  for (const char* other : {"warmup_steps: 4", "warmup_fraction: 0.1", "lr_end: 0.0001"}) {
+    INFO(other);
+    CHECK(problems_of(fmt::format("schedule: triangle, {}", other)).find("triangle") != std::string::npos);
+  }
+  CHECK(problems_of("hours: 1, warmup_steps: 4").find("train.warmup_steps") != std::string::npos);
 }
 
 }  // namespace skipless

@@ -117,16 +117,79 @@ TEST_CASE("resuming across the end of an epoch repeats and leaves out nothing", 
   require_same_run(unbroken, stopped, 20);
 }
 
+TEST_CASE("20 steps given in tokens are the same run", "[trainer][budget]") {
+  const test::TemporaryFolder temporary;
+  run(temporary.path() / "steps");
+  run(temporary.path() / "tokens", {"train.steps=null", "train.tokens=2560"});
+  const auto lines = metrics_of(temporary.path() / "tokens", "train");
+  const auto expected = metrics_of(temporary.path() / "steps", "train");
+  REQUIRE(lines.size() == expected.size());
+  for (size_t i = 0; i < lines.size(); ++i) {
+    CHECK(lines[i].at("loss") == expected[i].at("loss"));
+    CHECK(lines[i].at("lr") == expected[i].at("lr"));
+  }
+}
+
+TEST_CASE("a budget that is no whole number of steps, with a batch-size ramp, ends exactly and resumes exactly",
+          "[trainer][budget][resume]") {
+  const test::TemporaryFolder temporary;
+  const fs::path unbroken = temporary.path() / "unbroken", stopped = temporary.path() / "stopped";
+  const std::vector<std::string> overrides{"train.steps=null",     "train.tokens=2400",       "train.batch_start=2",
+                                           "train.batch_ramp=0.6", "train.warmup_steps=null", "train.save_every=7",
+                                           "train.log_every=1"};
+  run(unbroken, overrides);
+  const auto state = checkpoints_of(unbroken).read_state(checkpoints_of(unbroken).steps().back());
+  CHECK(state.sequences == 150);
+  CHECK(state.tokens == 2400);
+  CHECK(state.done);
+  const auto lines = metrics_of(unbroken, "train");
+  CHECK(lines[0].at("tokens") == 2 * 16);
+  CHECK(lines[1].at("tokens") == 4 * 16);
+  fs::copy(unbroken, stopped, fs::copy_options::recursive);
+  go_back(stopped, 7);
+  run(stopped, overrides);
+  require_same_run(unbroken, stopped, state.step);
+  CHECK(run(stopped, overrides).was_done);
+}
+
+TEST_CASE("under a budget of hours the rate follows the time in steps, and a stop changes nothing",
+          "[trainer][budget][resume]") {
+  const test::TemporaryFolder temporary;
+  const fs::path unbroken = temporary.path() / "unbroken", stopped = temporary.path() / "stopped";
+  // A second passes each time somebody looks: a step takes one, and so does each wait for the device.
+  const auto run_by_clock = [](const fs::path& folder, double start) {
+    spdlog::set_level(spdlog::level::off);
+    double now = start;
+    return train(test::small_run_config({"train.steps=null", fmt::format("train.hours={}", 30.0 / 3600),
+                                         "train.schedule=triangle", "train.warmup_steps=null"}),
+                 folder, "{}\n", /*terminal=*/false, [&now] { return now += 1; });
+  };
+  const auto outcome = run_by_clock(unbroken, 0);
+  CHECK(outcome.step < 30);  // reports and evaluations waited for the device
+  CHECK(outcome.validation_loss.has_value());
+  const auto lines = metrics_of(unbroken, "train");
+  CHECK(lines[0].at("lr") == 1e-3 / 4);
+  CHECK(lines[1].at("step") == 3);
+  CHECK(lines[1].at("lr").get<double>() == Approx(1e-3 * (0.25 + 3.0 / 30)).epsilon(1e-12));  // 2 steps and a report
+  CHECK(lines.back().at("lr").get<double>() < 1e-3 / 4);
+  fs::copy(unbroken, stopped, fs::copy_options::recursive);
+  go_back(stopped, 10);
+  CHECK(run_by_clock(stopped, 1e6).step == outcome.step);
+  require_same_run(unbroken, stopped, outcome.step);
+  CHECK(run_by_clock(stopped, 0).was_done);
+}
+
 TEST_CASE("metrics have every step once, rates of the schedule, and a falling loss", "[trainer]") {
   const test::TemporaryFolder temporary;
   const fs::path folder = temporary.path() / "run";
   const auto outcome = run(folder, {"train.lr=0.01"});
   const auto lines = metrics_of(folder, "train");
+  const auto config = test::small_run_config({"train.lr=0.01"}).train;
+  const BudgetPlan plan(config, config, config.schedule, 16, 100);
   std::vector<int64_t> steps;
   for (const auto& line : lines) {
     steps.push_back(line.at("step"));
-    CHECK(line.at("lr").get<double>() ==
-          learning_rate(test::small_run_config({"train.lr=0.01"}).train.schedule, 20, steps.back() - 1));
+    CHECK(line.at("lr").get<double>() == plan.learning_rate({.steps = steps.back() - 1}));
     CHECK(line.at("tokens") == steps.back() * 8 * 16);
     CHECK(line.at("tokens_per_second").get<double>() > 0);
   }

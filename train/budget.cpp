@@ -1,0 +1,190 @@
+#include "train/budget.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "configs/error.h"
+
+namespace skipless {
+
+namespace {
+
+constexpr double kSecondsPerHour = 3600;
+
+/// Whole sequences for a number that need not be whole; 0.1 * 30 is a little above 3 in binary, what is meant is 3.
+int64_t rounded_up(double value) {
+  constexpr double kRounding = 1e-9;
+  return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(value * (1 - kRounding))));
+}
+
+int64_t divided_up(int64_t value, int64_t by) {
+  return (value + by - 1) / by;
+}
+
+}  // namespace
+
+void BudgetConfig::keys(Schema& s) {
+  s.key("steps", steps, Range<int64_t>::between(1, 1'000'000'000),
+        "optimizer steps: the budget, or one of the next three instead; empty: 1000, unless another is given");
+  s.key("tokens", tokens, Range<int64_t>::between(1, 1'000'000'000'000'000),
+        "budget in tokens, rounded up to whole sequences; the last step takes what is left");
+  s.key("epochs", epochs, Range<double>{.low = 0, .high = 1e6, .low_open = true},
+        "budget in passes over the training data, rounded up to whole sequences; the last step takes what is left");
+  s.key("hours", hours, Range<double>{.low = 0, .high = 1e6, .low_open = true},
+        "budget in hours spent in training steps; evaluation, saving and the time while stopped come on top");
+}
+
+void BudgetConfig::resolve() {
+  if (!steps && !tokens && !epochs && !hours) steps = 1000;
+}
+
+void BudgetConfig::check(Problems& problems) const {
+  std::string given;
+  const auto add = [&](bool is_given, std::string_view key) {
+    if (!is_given) return;
+    if (!given.empty()) {
+      problems.add(
+          key, fmt::format("a run has one budget, and {} is given too; 'train.{}=null' takes it away", given, given));
+    }
+    if (given.empty()) given = key;
+  };
+  add(steps.has_value(), "steps");
+  add(tokens.has_value(), "tokens");
+  add(epochs.has_value(), "epochs");
+  add(hours.has_value(), "hours");
+}
+
+void BatchConfig::keys(Schema& s) {
+  const auto sequences = Range<int64_t>::between(1, 1'000'000);
+  s.key("batch_size", batch_size, sequences, "sequences per optimizer step");
+  s.key("micro_batch", micro_batch, sequences,
+        "sequences per forward pass; their gradients add up to one step of batch_size; empty: batch_size");
+  s.key(
+      "batch_start", batch_start, sequences,
+      "sequences of the first steps of a batch-size ramp; the batch grows by multiples of it to batch_size; empty: no "
+      "ramp");
+  s.key("batch_ramp", batch_ramp, Range<double>{.low = 0, .high = 1, .low_open = true},
+        "fraction of the budget at which the ramp reaches batch_size; empty: no ramp");
+}
+
+void BatchConfig::resolve() {
+  if (!micro_batch) micro_batch = batch_size;
+}
+
+void BatchConfig::check(Problems& problems) const {
+  const auto within_batch = [&](std::string_view key, int64_t sequences) {
+    if (sequences <= batch_size) return;
+    problems.add(key, fmt::format("{} sequences are more than the batch_size of {}", sequences, batch_size));
+  };
+  within_batch("micro_batch", *micro_batch);
+  within_batch("batch_start", batch_start.value_or(1));
+  if (batch_start && !batch_ramp) problems.add("batch_ramp", "is needed with batch_start: where the ramp ends");
+  if (batch_ramp && !batch_start) problems.add("batch_start", "is needed with batch_ramp: where the ramp begins");
+}
+
+BudgetPlan::BudgetPlan(const BudgetConfig& budget, const BatchConfig& batch, const ScheduleConfig& schedule,
+                       int64_t context_length, int64_t chunks)
+    : budget_(budget), batch_(batch), schedule_(schedule) {
+  if (budget.hours) {
+    unit_ = Unit::seconds;
+    total_ = *budget.hours * kSecondsPerHour;
+    warmup_ = rounded_warmup(schedule.warmup_fraction.value_or(0), total_, 0);
+    return;
+  }
+  unit_ = budget.steps ? Unit::steps : Unit::sequences;
+  if (budget.steps) {
+    total_ = static_cast<double>(*budget.steps);
+  } else if (budget.tokens) {
+    total_ = static_cast<double>(divided_up(*budget.tokens, context_length));
+  } else {
+    total_ = static_cast<double>(rounded_up(*budget.epochs * static_cast<double>(chunks)));
+  }
+  const BudgetSpent all = after(std::numeric_limits<int64_t>::max());
+  steps_ = all.steps;
+  sequences_ = all.sequences;
+  if (schedule.warmup_steps.value_or(0) > all.steps) {
+    throw UserError(fmt::format("train.warmup_steps: a warm-up of {} steps is longer than the run's {} steps",
+                                *schedule.warmup_steps, all.steps));
+  }
+  if (schedule.warmup_steps) {
+    warmup_ = done(after(*schedule.warmup_steps));
+  } else {
+    const double step = unit_ == Unit::steps ? 1 : static_cast<double>(batch.batch_size);
+    warmup_ = std::min(total_, rounded_warmup(schedule.warmup_fraction.value_or(0), total_, step));
+  }
+}
+
+double BudgetPlan::done(const BudgetSpent& spent) const {
+  switch (unit_) {
+    case Unit::steps:
+      return static_cast<double>(spent.steps);
+    case Unit::sequences:
+      return static_cast<double>(spent.sequences);
+    case Unit::seconds:
+      break;
+  }
+  return spent.seconds;
+}
+
+double BudgetPlan::fraction(const BudgetSpent& spent) const {
+  return std::min(1.0, done(spent) / total_);
+}
+
+bool BudgetPlan::is_spent(const BudgetSpent& spent) const {
+  return done(spent) >= total_;
+}
+
+int64_t BudgetPlan::next_batch(const BudgetSpent& spent) const {
+  int64_t batch = batch_.batch_size;
+  if (batch_.batch_start) {
+    const int64_t start = *batch_.batch_start;
+    const double most = static_cast<double>(divided_up(batch, start));
+    const double reached = std::min(1.0, fraction(spent) / *batch_.batch_ramp);
+    batch = std::min(batch, start * static_cast<int64_t>(std::llround(1 + (most - 1) * reached)));
+  }
+  if (unit_ == Unit::sequences) batch = std::min(batch, static_cast<int64_t>(total_) - spent.sequences);
+  return batch;
+}
+
+double BudgetPlan::learning_rate(const BudgetSpent& spent) const {
+  constexpr double kFirstStep = 1e-3;  // of the warm-up
+  double step = 1;
+  if (unit_ == Unit::sequences) step = static_cast<double>(next_batch(spent));
+  if (unit_ == Unit::seconds) {
+    step = spent.steps == 0 ? kFirstStep * warmup_ : spent.seconds / static_cast<double>(spent.steps);
+  }
+  return skipless::learning_rate(schedule_, {.done = done(spent), .total = total_, .warmup = warmup_, .step = step});
+}
+
+BudgetSpent BudgetPlan::after(int64_t steps) const {
+  BudgetSpent spent;
+  // Step by step through the ramp; those after it are all alike.
+  while (spent.steps < steps && !is_spent(spent) && fraction(spent) < batch_.batch_ramp.value_or(0)) {
+    spent.sequences += next_batch(spent);
+    ++spent.steps;
+  }
+  const auto left = static_cast<int64_t>(total_ - done(spent));
+  const int64_t steps_left = unit_ == Unit::steps ? left : divided_up(left, batch_.batch_size);
+  const int64_t more = std::min(steps - spent.steps, steps_left);
+  spent.steps += more;
+  spent.sequences += more * batch_.batch_size;
+  if (unit_ == Unit::sequences) spent.sequences = std::min(spent.sequences, static_cast<int64_t>(total_));
+  return spent;
+}
+
+double BudgetPlan::seconds_left(const BudgetSpent& spent, double sequences_per_second) const {
+  if (unit_ == Unit::seconds) return std::max(0.0, total_ - spent.seconds);
+  return static_cast<double>(std::max<int64_t>(0, sequences_ - spent.sequences)) / sequences_per_second;
+}
+
+std::string BudgetPlan::text() const {
+  if (budget_.hours) return fmt::format("{} hours", *budget_.hours);
+  if (budget_.steps) return fmt::format("{} steps", *budget_.steps);
+  return budget_.tokens ? fmt::format("{} tokens ({} steps)", *budget_.tokens, *steps_)
+                        : fmt::format("{} epochs ({} steps)", *budget_.epochs, *steps_);
+}
+
+}  // namespace skipless
