@@ -51,7 +51,12 @@ check_format() {
   git ls-files -z '*.cpp' '*.h' | xargs -0 clang-format-14 --dry-run --Werror && echo "formatted"
 }
 
+check_broken_files() {
+  scripts/build.sh asan sanitized_readers && build/asan/tests/sanitized_readers
+}
+
 if ! $quick; then
+  check "broken files, under the address and undefined-behaviour sanitizers" check_broken_files
   check "the program, driven as a user would" "$tests/test_cli"
   check "parity with other code: the committed cases" "$tests/parity" tests/reference/parity
   check "the parity program notices what is wrong" .venv/bin/python tests/parity/check_parity.py "$tests/parity"
