@@ -52,6 +52,11 @@ class ProgressPrinter {
     if (++warnings_ <= kMostWarnings) fmt::print(stderr, "warning: {}\n", message);
   }
 
+  void note(const std::string& message) {
+    end_line();
+    fmt::print(stderr, "prepare: {}\n", message);
+  }
+
   void finish() {
     end_line();
     if (warnings_ > kMostWarnings) {
@@ -125,8 +130,9 @@ void add_prepare(CLI::App& app) {
   const auto options = std::make_shared<PrepareOptions>();
   CLI::App* command = app.add_subcommand("prepare", "Turn text files into token shards for training");
   command
-      ->add_option("paths", options->paths,
-                   "Text files, folders or patterns; of .jsonl files, each line is a document (--field)")
+      ->add_option(
+          "paths", options->paths,
+          "Text files, folders or patterns; of .jsonl files, each line is a document (--field); also as .gz and .zst")
       ->required();
   command
       ->add_option("--tokenizer", options->tokenizer,
@@ -149,12 +155,18 @@ void add_prepare(CLI::App& app) {
       ->capture_default_str()
       ->check(fraction_check());
   command->add_option("--seed", options->seed, "Seed of that hash")->capture_default_str()->check(seed_check());
-  command->add_flag("--force", options->force, "Replace a preparation with other settings");
+  command
+      ->add_option("--threads", options->threads,
+                   "Threads that encode; the result does not depend on it (0: one per core)")
+      ->capture_default_str()
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{64}));
+  command->add_flag("--force", options->force, "Replace a preparation with other settings, whole or interrupted");
   command->callback([options] {
     ProgressPrinter printer;
     const PrepareResult result =
         prepare(*options, {.progress = [&](const PrepareProgress& progress) { printer.show(progress); },
-                           .warn = [&](const std::string& message) { printer.warn(message); }});
+                           .warn = [&](const std::string& message) { printer.warn(message); },
+                           .note = [&](const std::string& message) { printer.note(message); }});
     printer.finish();
     print_result(*options, result);
   });

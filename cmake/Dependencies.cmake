@@ -8,11 +8,15 @@ find_package(nlohmann_json REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib)
+pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 
 add_library(skipless::yaml ALIAS yaml-cpp)
 add_library(skipless::json ALIAS nlohmann_json::nlohmann_json)
 add_library(skipless::pcre2 ALIAS PkgConfig::pcre2)
 add_library(skipless::xxhash ALIAS PkgConfig::xxhash)
+add_library(skipless::zlib ALIAS PkgConfig::zlib)
+add_library(skipless::zstd ALIAS PkgConfig::zstd)
 
 # LibTorch ships fmt 12 headers, which would hide the system's fmt 9 that spdlog was built with. A folder holding only a
 # link to the system's headers, searched first, keeps the two apart.

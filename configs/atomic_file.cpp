@@ -1,6 +1,7 @@
 #include "configs/atomic_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -90,9 +91,7 @@ int sync_retrying(int descriptor) {
   return 0;
 }
 
-// Without this a power cut may undo the rename.
-int sync_folder_of(const std::filesystem::path& path) {
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+int try_sync_folder(const std::filesystem::path& folder) {
   const int descriptor = open_retrying(folder, O_RDONLY | O_DIRECTORY);
   if (descriptor < 0) return errno;
   const int error = sync_retrying(descriptor);
@@ -103,6 +102,22 @@ int sync_folder_of(const std::filesystem::path& path) {
 }  // namespace
 
 AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)), temporary_(path_) {
+  open(O_WRONLY | O_CREAT | O_TRUNC);
+}
+
+AtomicFile::AtomicFile(std::filesystem::path path, std::size_t bytes) : path_(std::move(path)), temporary_(path_) {
+  open(O_WRONLY);
+  kept_ = true;
+  struct stat status {};
+  if (::fstat(descriptor_, &status) != 0 || static_cast<std::size_t>(status.st_size) < bytes) {
+    discard();
+    throw UserError(fmt::format("{} has {} bytes, expected {}", shown(temporary_), status.st_size, bytes));
+  }
+  if (::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0 || ::lseek(descriptor_, 0, SEEK_END) < 0) fail(errno);
+  size_ = bytes;
+}
+
+void AtomicFile::open(int flags) {
   temporary_ += ".tmp";
   // A rename would put an ordinary file in the place of a device, such as /dev/full.
   std::error_code ignored;
@@ -112,7 +127,7 @@ AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)), tem
     throw UserError(fmt::format("cannot write {}: not an ordinary file", shown(path_)));
   }
   if (!path_.has_filename()) throw UserError(fmt::format("cannot write {}: not the name of a file", shown(path_)));
-  descriptor_ = open_retrying(temporary_, O_WRONLY | O_CREAT | O_TRUNC);
+  descriptor_ = open_retrying(temporary_, flags);
   if (descriptor_ < 0) fail_to_create(path_, errno);
 }
 
@@ -123,7 +138,7 @@ AtomicFile::~AtomicFile() {
 void AtomicFile::discard() {
   if (descriptor_ < 0) return;
   ::close(std::exchange(descriptor_, -1));
-  ::unlink(temporary_.c_str());
+  if (!kept_) ::unlink(temporary_.c_str());
 }
 
 void AtomicFile::fail(int error) {
@@ -162,10 +177,14 @@ void AtomicFile::flush() {
   buffer_.clear();
 }
 
-void AtomicFile::finish() {
+void AtomicFile::sync() {
   require_writable();
   flush();
   if (const int error = sync_retrying(descriptor_); error != 0) fail(error);
+}
+
+void AtomicFile::finish() {
+  sync();
   finished_ = true;
 }
 
@@ -175,8 +194,16 @@ void AtomicFile::commit() {
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(errno);
   // From here on nothing is left to remove.
   const int closed = ::close(std::exchange(descriptor_, -1));
-  const int error = closed != 0 && errno != EINTR ? errno : sync_folder_of(path_);
+  const std::filesystem::path folder = path_.has_parent_path() ? path_.parent_path() : ".";
+  // Without a sync of the folder a power cut may undo the rename.
+  const int error = closed != 0 && errno != EINTR ? errno : try_sync_folder(folder);
   if (error != 0) fail(error);
+}
+
+void sync_folder(const std::filesystem::path& folder) {
+  if (const int error = try_sync_folder(folder); error != 0) {
+    throw RunError(fmt::format("cannot sync folder {}: {}", shown(folder), std::strerror(error)));
+  }
 }
 
 void write_file(const std::filesystem::path& path, std::string_view text) {

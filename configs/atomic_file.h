@@ -18,6 +18,9 @@ namespace skipless {
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);
+  /// Goes on with the first `bytes` of a temporary file that an earlier process kept; UserError when it has not as
+  /// many.
+  AtomicFile(std::filesystem::path path, std::size_t bytes);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -27,7 +30,14 @@ class AtomicFile {
   /// Overwrites bytes already written (a header whose counts are known at the end).
   void write_at(std::size_t offset, const void* data, std::size_t bytes);
   std::size_t size() const { return size_; }
-  /// Flushes all to the disk, still under the temporary name. Nothing can be written after it.
+  /// Flushes all to the disk, still under the temporary name.
+  void sync();
+  /// From now on the temporary file stays, whatever happens, for a later process to go on with.
+  void keep() { kept_ = true; }
+  /// No longer.
+  void keep_not() { kept_ = false; }
+  const std::filesystem::path& temporary() const { return temporary_; }
+  /// sync(); nothing can be written after it.
   void finish();
   /// Includes finish().
   void commit();
@@ -39,7 +49,9 @@ class AtomicFile {
   std::size_t size_ = 0;
   int descriptor_ = -1;
   bool finished_ = false;
+  bool kept_ = false;
 
+  void open(int flags);
   void require_writable() const;
   void flush();
   void discard();
@@ -48,6 +60,10 @@ class AtomicFile {
 
 /// The whole of a small file at once.
 void write_file(const std::filesystem::path& path, std::string_view text);
+
+/// Makes the renames and new files of a folder survive a power cut. RunError with the system's reason; a file system
+/// that cannot sync folders is fine.
+void sync_folder(const std::filesystem::path& folder);
 
 /// Creates a folder and its parents. UserError when a file is in the way or the folder cannot be made or written.
 void make_folder(const std::filesystem::path& path);

@@ -10,6 +10,7 @@
 
 #include "configs/error.h"
 #include "configs/printable.h"
+#include "configs/utf8.h"
 
 namespace skipless {
 namespace {
@@ -30,7 +31,7 @@ std::string problem_of_path(std::string_view path) {
 std::string parse_value(std::string_view text, YamlNode& value) {
   if (text.empty())
     return R"(no value after '='; an empty text is written '=""', an optional key is emptied by '=null')";
-  if (invalid_utf8_at(text)) return "not valid UTF-8";
+  if (find_invalid_utf8(text)) return "not valid UTF-8";
   if (text.find('\0') != std::string_view::npos) return "a NUL character";
   const bool is_yaml = text.find_first_of("[{\"'") == 0;
   if (!is_yaml) {

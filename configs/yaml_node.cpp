@@ -14,6 +14,7 @@
 #include <fmt/ranges.h>
 
 #include "configs/printable.h"
+#include "configs/utf8.h"
 
 namespace skipless {
 namespace {
@@ -227,7 +228,7 @@ Position position_of(std::string_view text, std::size_t offset) {
 
 // The first byte that yaml-cpp would take for something else, or that no message should repeat.
 bool has_bad_bytes(std::string_view text, ProblemReport& report) {
-  if (const auto bad = invalid_utf8_at(text)) {
+  if (const auto bad = find_invalid_utf8(text)) {
     const Position at = position_of(text, *bad);
     report.at_column(at.line, at.column, fmt::format("not valid UTF-8 (byte {} of the file)", *bad));
     return true;

@@ -8,6 +8,7 @@
 
 #include "configs/error.h"
 #include "configs/printable.h"
+#include "configs/utf8.h"
 
 namespace skipless {
 namespace {

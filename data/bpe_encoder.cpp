@@ -4,15 +4,17 @@
 
 #include <algorithm>
 #include <functional>
+#include <mutex>
 
 #include "configs/error.h"
-#include "data/utf8.h"
+#include "configs/utf8.h"
 
 namespace skipless {
 namespace {
 
 // Up to here, searching all pairs for the earliest merge is faster than keeping them in a heap.
 constexpr std::size_t kShortWord = 64;
+constexpr std::size_t kVeryLongWord = 1 << 16;
 constexpr std::size_t kBlock = 1 << 16;
 
 void require_utf8(std::string_view text) {
@@ -24,7 +26,8 @@ void require_utf8(std::string_view text) {
 
 }  // namespace
 
-BpeEncoder::BpeEncoder(const BpeTokenizer& tokenizer) : tokenizer_(tokenizer), pieces_(tokenizer.pretokenizer_) {}
+BpeEncoder::BpeEncoder(const BpeTokenizer& tokenizer, std::size_t cache_bytes)
+    : tokenizer_(tokenizer), pieces_(tokenizer.pretokenizer_), cache_(cache_bytes) {}
 
 void BpeEncoder::encode(std::string_view text, std::vector<std::int32_t>& ids) {
   require_utf8(text);
@@ -37,20 +40,24 @@ void BpeEncoder::encode(std::string_view text, const Blocks& blocks) {
   require_utf8(text);
   pieces_.start(text);
   std::string_view piece;
-  std::vector<std::int32_t> ids;
+  block_.clear();
   while (pieces_.next(piece)) {
     const auto offset = static_cast<std::size_t>(piece.data() - text.data());
-    encode_piece(piece, offset, ids);
-    if (ids.size() >= kBlock) {
-      blocks(ids, offset + piece.size());
-      ids.clear();
+    encode_piece(piece, offset, block_);
+    if (block_.size() >= kBlock) {
+      blocks(block_, offset + piece.size());
+      block_.clear();
     }
   }
-  if (!ids.empty()) blocks(ids, text.size());
+  if (!block_.empty()) blocks(block_, text.size());
 }
 
 void BpeEncoder::encode_piece(std::string_view piece, std::size_t offset, std::vector<std::int32_t>& ids) {
   if (cache_.append(piece, ids)) return;
+  if (piece.size() > kLongestPiece) {
+    throw UserError(fmt::format("{} bytes from offset {} on have no end of a word or number in them; allowed are {}",
+                                piece.size(), offset, kLongestPiece));
+  }
   symbols_.clear();
   for (std::size_t i = 0; i < piece.size(); ++i) {
     const auto byte = static_cast<std::uint8_t>(piece[i]);
@@ -63,11 +70,17 @@ void BpeEncoder::encode_piece(std::string_view piece, std::size_t offset, std::v
   }
   if (symbols_.size() <= kShortWord) {
     merge_short(symbols_);
+  } else if (symbols_.size() <= kVeryLongWord) {
+    merge_long(symbols_);
   } else {
+    // One at a time: several threads would take as many times the memory.
+    static std::mutex very_long;
+    const std::lock_guard lock(very_long);
     merge_long(symbols_);
   }
   cache_.insert(piece, symbols_);
   ids.insert(ids.end(), symbols_.begin(), symbols_.end());
+  if (symbols_.capacity() > kVeryLongWord) symbols_ = {};
 }
 
 /// Merges the pair that stands earliest in the list of merges, the leftmost of several, until no pair merges.
@@ -92,24 +105,23 @@ void BpeEncoder::merge_short(std::vector<std::int32_t>& symbols) {
 void BpeEncoder::merge_long(std::vector<std::int32_t>& symbols) {
   const MergeTable& table = tokenizer_.merges_;
   constexpr std::int32_t kGone = -1;
-  const std::size_t count = symbols.size();
-  const std::size_t end = count;
-  std::vector<std::size_t> previous(count);
-  std::vector<std::size_t> next(count);
-  for (std::size_t i = 0; i < count; ++i) {
+  const auto end = static_cast<std::uint32_t>(symbols.size());
+  std::vector<std::uint32_t> previous(end);
+  std::vector<std::uint32_t> next(end);
+  for (std::uint32_t i = 0; i < end; ++i) {
     previous[i] = i - 1;  // wraps for the first one, which is then not below `end`
     next[i] = i + 1;
   }
 
-  using Candidate = std::pair<std::int32_t, std::size_t>;  // rank, place of the left symbol: smallest first
+  using Candidate = std::pair<std::int32_t, std::uint32_t>;  // rank, place of the left symbol: smallest first
   std::vector<Candidate> heap;
-  heap.reserve(count);
-  for (std::size_t i = 0; i + 1 < count; ++i) {
+  heap.reserve(end);
+  for (std::uint32_t i = 0; i + 1 < end; ++i) {
     const auto merge = table.find(symbols[i], symbols[i + 1]);
     if (merge.rank != MergeTable::kNone) heap.emplace_back(merge.rank, i);
   }
   std::make_heap(heap.begin(), heap.end(), std::greater<>());
-  const auto push = [&](std::size_t left) {
+  const auto push = [&](std::uint32_t left) {
     const auto merge = table.find(symbols[left], symbols[next[left]]);
     if (merge.rank == MergeTable::kNone) return;
     heap.emplace_back(merge.rank, left);
@@ -120,7 +132,7 @@ void BpeEncoder::merge_long(std::vector<std::int32_t>& symbols) {
     std::pop_heap(heap.begin(), heap.end(), std::greater<>());
     const auto [rank, left] = heap.back();
     heap.pop_back();
-    const std::size_t right = next[left];
+    const std::uint32_t right = next[left];
     if (symbols[left] == kGone || right >= end) continue;
     const auto merge = table.find(symbols[left], symbols[right]);
     if (merge.rank != rank) continue;  // one of the two was merged since

@@ -16,10 +16,14 @@ namespace skipless {
 /// For one thread at a time; the tokenizer, which must outlive it, can be shared.
 class BpeEncoder {
  public:
-  explicit BpeEncoder(const BpeTokenizer& tokenizer);
+  static constexpr std::size_t kLongestPiece = std::size_t{1} << 21;
+
+  /// `cache_bytes`: what the words seen before may take.
+  explicit BpeEncoder(const BpeTokenizer& tokenizer, std::size_t cache_bytes = WordCache::kDefaultBytes);
 
   /// Appends the ids of `text`. Special tokens are ordinary text here. UserError, with the byte's offset, for text that
-  /// is not valid UTF-8 and for a byte that the tokenizer has no token for.
+  /// is not valid UTF-8, for a byte that the tokenizer has no token for, and for more than kLongestPiece bytes without
+  /// the end of a word or number (merging them takes 20 times their memory).
   void encode(std::string_view text, std::vector<std::int32_t>& ids);
 
   /// The same in blocks of bounded size, for texts of any length. `blocks` sees the ids in order, and how many bytes of
@@ -36,6 +40,7 @@ class BpeEncoder {
   PieceReader pieces_;
   WordCache cache_;
   std::vector<std::int32_t> symbols_;
+  std::vector<std::int32_t> block_;
   std::vector<MergeTable::Merge> merges_;  // scratch of merge_short
 };
 

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "data/utf8.h"
+#include "configs/utf8.h"
 
 namespace skipless {
 namespace {

@@ -14,6 +14,7 @@
 #include <unordered_set>
 
 #include "configs/error.h"
+#include "data/byte_source.h"
 
 namespace skipless {
 namespace {
@@ -26,6 +27,11 @@ constexpr std::array<std::string_view, 54> kTextExtensions = {
     ".ini",  ".java", ".jl",    ".js",  ".jsonl", ".jsx", ".kt",  ".lua",   ".m",    ".md",  ".ml",
     ".php",  ".pl",   ".ps1",   ".py",  ".pyi",   ".pyx", ".r",   ".rb",    ".rs",   ".rst", ".scala",
     ".sh",   ".sql",  ".swift", ".tex", ".toml",  ".ts",  ".tsx", ".txt",   ".yaml", ".yml"};
+
+std::int64_t modification_time(const struct stat& status) {
+  constexpr std::int64_t kNanoseconds = 1000000000;
+  return status.st_mtim.tv_sec * kNanoseconds + status.st_mtim.tv_nsec;
+}
 
 bool matches(const std::string& pattern, const std::string& text) {
   return ::fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
@@ -42,7 +48,8 @@ bool is_excluded(const std::vector<std::string>& patterns, const fs::path& relat
 
 bool is_selected(const std::vector<std::string>& globs, const fs::path& relative) {
   if (globs.empty()) {
-    const std::string extension = relative.extension().string();
+    const std::string extension = without_compression(relative).extension().string();
+    if (compression_of(relative) != Compression::none && extension == ".json") return true;
     return std::find(kTextExtensions.begin(), kTextExtensions.end(), extension) != kTextExtensions.end();
   }
   for (std::string pattern : globs) {
@@ -130,11 +137,7 @@ class Finder {
       return;
     }
     const auto size = static_cast<std::uint64_t>(status.st_size);
-    constexpr std::int64_t kNanoseconds = 1000000000;
-    found_.files.push_back({.path = path,
-                            .named = named,
-                            .size = size,
-                            .modified = status.st_mtim.tv_sec * kNanoseconds + status.st_mtim.tv_nsec});
+    found_.files.push_back({.path = path, .named = named, .size = size, .modified = modification_time(status)});
     found_.bytes += size;
   }
 
@@ -155,6 +158,17 @@ std::vector<std::string> expand(const std::string& pattern) {
 }
 
 }  // namespace
+
+bool InputFile::is_json_lines() const {
+  const std::string extension = without_compression(path).extension().string();
+  return extension == ".jsonl" || (extension == ".json" && compression_of(path) != Compression::none);
+}
+
+bool is_unchanged(const InputFile& file) {
+  struct stat status {};
+  return ::stat(file.path.c_str(), &status) == 0 && static_cast<std::uint64_t>(status.st_size) == file.size &&
+         modification_time(status) == file.modified;
+}
 
 InputFiles find_input_files(const InputSelection& selection) {
   if (selection.paths.empty()) throw UserError("no input: give files, folders or patterns");

@@ -11,7 +11,8 @@ namespace skipless {
 
 struct InputSelection {
   /// Files, folders (searched recursively, without hidden entries and linked folders) and shell patterns. A file that
-  /// is named is taken whatever its name; in folders, files with the extension of a text format or of source code.
+  /// is named is taken whatever its name; in folders, files with the extension of a text format or of source code, also
+  /// with .gz or .zst behind it.
   std::vector<std::string> paths;
   /// Instead of extensions: patterns of the files to take in folders. One without '/' is for the file's name, another
   /// for its path below the folder, in which '*' also matches '/'.
@@ -28,8 +29,12 @@ struct InputFile {
   std::uint64_t size = 0;
   std::int64_t modified = 0;  // nanoseconds
 
-  bool is_json_lines() const { return path.extension() == ".jsonl"; }
+  /// A name that ends in .jsonl, also before .gz or .zst, or in .json.gz or .json.zst.
+  bool is_json_lines() const;
 };
+
+/// Whether it still has the size and time of change that it was found with.
+bool is_unchanged(const InputFile& file);
 
 struct InputFiles {
   std::vector<InputFile> files;  // as given; within a folder sorted by path, byte by byte; each file once

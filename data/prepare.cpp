@@ -5,17 +5,15 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "configs/atomic_file.h"
 #include "configs/error.h"
-#include "data/bpe_encoder.h"
-#include "data/document_reader.h"
 #include "data/input_files.h"
 #include "data/mapped_file.h"
+#include "data/preparation.h"
+#include "data/prepare_journal.h"
 #include "data/prepared_data.h"
 #include "data/strict_json.h"
 #include "data/tokenizer_file.h"
@@ -112,133 +110,24 @@ std::optional<PreparedData> find_preparation(const PrepareOptions& options, cons
   }
 }
 
-/// One run over the corpus.
-class Preparation {
- public:
-  Preparation(const PrepareOptions& options, const InputFiles& inputs, const BpeTokenizer& tokenizer,
-              const PrepareHooks& hooks)
-      : options_(options), inputs_(inputs), tokenizer_(tokenizer), hooks_(hooks), encoder_(tokenizer) {
-    progress_.bytes_total = inputs.bytes;
+/// An interrupted preparation of other settings is not thrown away by mistake.
+void refuse_other_journal(const PrepareOptions& options, const json& settings) {
+  if (options.force) return;
+  std::optional<PrepareJournal> journal;
+  try {
+    journal = read_journal(options.out);
+  } catch (const UserError&) {
+    return;  // damaged: of no use to anyone
   }
-
-  /// Documents whose hash is below `threshold` are held out. False, and nothing written, when that leaves a side empty:
-  /// `threshold` is then the nearest one that does not.
-  bool run(std::uint64_t& threshold) {
-    train_ = std::make_unique<TokenShardWriter>(options_.out / prepared_files::kTrain, tokenizer_.vocab_size(),
-                                                tokenizer_.hash());
-    validation_ = std::make_unique<TokenShardWriter>(options_.out / prepared_files::kValidation,
-                                                     tokenizer_.vocab_size(), tokenizer_.hash());
-    skipped_ = inputs_.skipped;
-    skipped_documents_ = json::array();
-    for (const InputFile& file : inputs_.files) {
-      read_documents(
-          file, options_.field, [&](const Document& document) { add(document, threshold); },
-          [&](const SkippedDocument& document) { skip(document); });
-    }
-    report(true);
-    if (progress_.documents == 0) refuse_empty();
-    if (smallest_ == largest_) {
-      throw UserError(fmt::format(
-          "{} is too little to hold out a part for validation: at least two different documents "
-          "are needed (a file is one document, or a line of a .jsonl file; cut a long text into "
-          "several files)",
-          progress_.documents == 1 ? "one document" : fmt::format("{} copies of one document", progress_.documents)));
-    }
-    if (validation_->documents() == 0) {
-      threshold = smallest_ + 1;
-      return false;
-    }
-    if (train_->documents() == 0) {
-      threshold = largest_;
-      return false;
-    }
-    return true;
-  }
-
-  /// Both shards to the disk, beside the old ones.
-  PrepareResult finish() {
-    PrepareResult result;
-    result.train = train_->finish();
-    result.validation = validation_->finish();
-    result.vocab_size = tokenizer_.vocab_size();
-    result.unused_ids = tokenizer_.unused_ids();
-    result.tokenizer_hash = tokenizer_.hash();
-    result.skipped = skipped_;
-    result.seconds = seconds();
-    return result;
-  }
-
-  /// Both shards in the place of the old ones.
-  void commit() {
-    train_->commit();
-    validation_->commit();
-  }
-
-  const json& skipped_documents() const { return skipped_documents_; }
-
- private:
-  void add(const Document& document, std::uint64_t threshold) {
-    const std::uint64_t hash = XXH3_64bits_withSeed(document.text.data(), document.text.size(), options_.seed);
-    smallest_ = std::min(smallest_, hash);
-    largest_ = std::max(largest_, hash);
-    const std::uint64_t bytes_before = progress_.bytes_done;
-    TokenShardWriter& shard = hash < threshold ? *validation_ : *train_;
-    try {
-      encoder_.encode(document.text, [&](std::span<const std::int32_t> ids, std::size_t bytes) {
-        shard.append(ids);
-        progress_.tokens += static_cast<std::int64_t>(ids.size());
-        progress_.bytes_done = bytes_before + std::min<std::uint64_t>(bytes, document.file_bytes);
-        report(false);
-      });
-    } catch (const UserError& error) {
-      throw UserError(fmt::format("{}: {}", document.place, error.what()));
-    }
-    shard.end_document();
-    ++progress_.documents;
-    progress_.bytes_done = bytes_before + document.file_bytes;
-  }
-
-  void skip(const SkippedDocument& document) {
-    ++skipped_[document.kind];
-    if (first_skipped_.empty()) first_skipped_ = fmt::format("'{}' is {}", document.place, document.reason);
-    if (document.kind != "empty") {
-      skipped_documents_.push_back({{"place", document.place}, {"reason", document.reason}});
-    }
-    progress_.bytes_done += document.file_bytes;
-  }
-
-  [[noreturn]] void refuse_empty() const {
-    throw UserError(fmt::format("the corpus is empty: {} input files hold no text that can be used{}{}",
-                                inputs_.files.size(), first_skipped_.empty() ? "" : "; ", first_skipped_));
-  }
-
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-
-  void report(bool always) {
-    constexpr double kInterval = 0.2;
-    const double now = seconds();
-    if (!always && now - progress_.seconds < kInterval) return;
-    progress_.seconds = now;
-    hooks_.progress(progress_);
-  }
-
-  using Clock = std::chrono::steady_clock;
-
-  const PrepareOptions& options_;
-  const InputFiles& inputs_;
-  const BpeTokenizer& tokenizer_;
-  const PrepareHooks& hooks_;
-  BpeEncoder encoder_;
-  Clock::time_point start_ = Clock::now();
-  PrepareProgress progress_;
-  std::unique_ptr<TokenShardWriter> train_;
-  std::unique_ptr<TokenShardWriter> validation_;
-  std::map<std::string, std::int64_t> skipped_;
-  json skipped_documents_;
-  std::string first_skipped_;
-  std::uint64_t smallest_ = UINT64_MAX;
-  std::uint64_t largest_ = 0;
-};
+  if (!journal) return;
+  const std::vector<std::string> different = differences(journal->settings, settings);
+  if (different.empty()) return;
+  throw UserError(
+      fmt::format("'{}' holds an interrupted preparation of {} documents with other settings or inputs ({}). Run it "
+                  "with those to go "
+                  "on, or with --force to begin anew",
+                  options.out.string(), journal->count.documents, fmt::join(different, "; ")));
+}
 
 void write_manifest(const PrepareOptions& options, const json& manifest) {
   write_file(options.out / prepared_files::kManifest,
@@ -264,6 +153,7 @@ PrepareResult prepare(const PrepareOptions& options, const PrepareHooks& hooks) 
   make_folder(options.out);
   const json settings = settings_of(options, inputs, tokenizer);
   if (const auto data = find_preparation(options, settings, hooks)) {
+    remove_journal(options.out);  // of a run that was killed at its very end
     return {.already_done = true,
             .vocab_size = data->vocab_size,
             .unused_ids = data->tokenizer->unused_ids(),
@@ -274,22 +164,18 @@ PrepareResult prepare(const PrepareOptions& options, const PrepareHooks& hooks) 
             .seconds = 0};
   }
 
+  refuse_other_journal(options, settings);
+
   const std::string tokenizer_json = tokenizer_json_of(options.tokenizer);
-  auto threshold = static_cast<std::uint64_t>(std::ldexp(options.validation_fraction, 64));
-  auto preparation = std::make_unique<Preparation>(options, inputs, tokenizer, hooks);
-  if (!preparation->run(threshold)) {
-    preparation = std::make_unique<Preparation>(options, inputs, tokenizer, hooks);
-    if (!preparation->run(threshold)) {
-      throw RunError("the input files changed while they were read");
-    }
-  }
-  for (const json& skipped : preparation->skipped_documents()) {
-    hooks.warn(
-        fmt::format("skipped '{}': {}", skipped["place"].get<std::string>(), skipped["reason"].get<std::string>()));
+  Preparation preparation(options, settings, inputs, tokenizer, hooks);
+  preparation.run();
+  const CorpusCount& count = preparation.count();
+  for (const SkippedDocument& skipped : count.listed) {
+    hooks.warn(fmt::format("skipped '{}': {}", skipped.place, skipped.reason));
   }
 
   // All that takes space comes first: where it runs out, an earlier preparation is still whole.
-  const PrepareResult result = preparation->finish();
+  const PrepareResult result = preparation.finish();
   AtomicFile tokenizer_file(options.out / prepared_files::kTokenizer);
   tokenizer_file.write(tokenizer_json);
   tokenizer_file.finish();
@@ -298,7 +184,7 @@ PrepareResult prepare(const PrepareOptions& options, const PrepareHooks& hooks) 
   // used.
   json manifest = {{"complete", false}, {"settings", settings}};
   write_manifest(options, manifest);
-  preparation->commit();
+  preparation.commit();
   tokenizer_file.commit();
   manifest = {{"complete", true},
               {"settings", settings},
@@ -308,8 +194,12 @@ PrepareResult prepare(const PrepareOptions& options, const PrepareHooks& hooks) 
               {"train", to_json(result.train)},
               {"validation", to_json(result.validation)},
               {"skipped", result.skipped},
-              {"skipped_documents", preparation->skipped_documents()}};
+              {"skipped_documents", json::array()}};
+  for (const SkippedDocument& skipped : count.listed) {
+    manifest["skipped_documents"].push_back({{"place", skipped.place}, {"reason", skipped.reason}});
+  }
   write_manifest(options, manifest);
+  remove_journal(options.out);
   return result;
 }
 

@@ -24,7 +24,9 @@ struct PrepareOptions {
   /// empty, the document whose hash comes nearest goes there.
   double validation_fraction = 0.05;
   std::uint64_t seed = 0;
-  bool force = false;  // replace a preparation with other settings
+  bool force = false;        // replace a preparation with other settings
+  std::int64_t threads = 0;  // that encode; 0: one per core (64 at most)
+  double save_seconds = 10;  // between two places where an interrupted run can go on
 };
 
 struct PrepareProgress {
@@ -38,6 +40,7 @@ struct PrepareProgress {
 struct PrepareHooks {
   std::function<void(const PrepareProgress&)> progress = [](const PrepareProgress&) {};  // a few times a second
   std::function<void(const std::string&)> warn = [](const std::string&) {};
+  std::function<void(const std::string&)> note = [](const std::string&) {};
 };
 
 struct PrepareResult {
@@ -52,12 +55,14 @@ struct PrepareResult {
 };
 
 /// Writes train.bin, validation.bin, tokenizer.json and prepare.json below `out` (PreparedData reads them). The same
-/// options over the same files give the same bytes. Documents stream: memory does not grow with the corpus, but for 8
-/// bytes each.
+/// options over the same files give the same bytes, whatever the number of threads and however often the run was
+/// interrupted: the next one with the same settings and inputs goes on. Texts stream: memory does not grow with the
+/// corpus, its documents or what compressed files hold, but for the list of input files.
 ///
 /// UserError: options that cannot be used, input or tokenizer at fault (with file, line or byte), nothing to prepare,
-/// fewer than two different documents, another preparation in the folder (naming the differences), the folder of a run.
-/// RunError: no space; an earlier preparation in the folder is then as it was.
+/// fewer than two different documents, another preparation in the folder, whole or interrupted (naming the
+/// differences), the folder of a run. RunError: no space; an earlier preparation in the folder is then as it was, and
+/// what was saved of this one stays, to go on with.
 PrepareResult prepare(const PrepareOptions& options, const PrepareHooks& hooks = {});
 
 }  // namespace skipless

@@ -6,10 +6,10 @@
 #include <string_view>
 
 #include "configs/error.h"
+#include "configs/utf8.h"
 #include "data/mapped_file.h"
 #include "data/strict_json.h"
 #include "data/tokenizer_json.h"
-#include "data/utf8.h"
 
 namespace skipless {
 namespace {

@@ -9,7 +9,6 @@ namespace skipless {
 namespace {
 
 constexpr std::size_t kFirstSlots = 1 << 8;
-constexpr std::size_t kMostSlots = 1 << 19;  // 12 MiB of slots; the words themselves rarely take as much again
 constexpr std::size_t kLongestWord = 64;
 
 std::uint64_t hash_of(std::string_view word) {
@@ -18,7 +17,11 @@ std::uint64_t hash_of(std::string_view word) {
 
 }  // namespace
 
-WordCache::WordCache() : slots_(kFirstSlots) {}
+WordCache::WordCache(std::size_t most_bytes) : most_bytes_(most_bytes), slots_(kFirstSlots) {}
+
+std::size_t WordCache::bytes() const {
+  return slots_.size() * sizeof(Slot) + texts_.size() + ids_.size() * sizeof(std::int32_t);
+}
 
 std::size_t WordCache::find(std::uint64_t hash, std::string_view word) const {
   std::size_t at = hash & (slots_.size() - 1);
@@ -44,7 +47,7 @@ bool WordCache::append(std::string_view word, std::vector<std::int32_t>& ids) co
 
 void WordCache::insert(std::string_view word, const std::vector<std::int32_t>& ids) {
   if (word.empty() || word.size() > kLongestWord) return;
-  if (2 * used_ >= slots_.size()) grow();
+  if (2 * used_ >= slots_.size() || bytes() > most_bytes_) make_room();
   const std::uint64_t hash = hash_of(word);
   slots_[find(hash, word)] = {.hash = hash,
                               .text_start = static_cast<std::uint32_t>(texts_.size()),
@@ -56,9 +59,10 @@ void WordCache::insert(std::string_view word, const std::vector<std::int32_t>& i
   ++used_;
 }
 
-void WordCache::grow() {
-  if (slots_.size() >= kMostSlots) {
-    slots_.assign(kMostSlots, Slot{});
+/// Doubles the slots, or forgets all words where that would take too much.
+void WordCache::make_room() {
+  if (bytes() + slots_.size() * sizeof(Slot) > most_bytes_) {
+    slots_.assign(slots_.size(), Slot{});
     texts_.clear();
     ids_.clear();
     used_ = 0;

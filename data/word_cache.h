@@ -11,7 +11,10 @@ namespace skipless {
 
 class WordCache {
  public:
-  WordCache();
+  static constexpr std::size_t kDefaultBytes = std::size_t{32} << 20;
+
+  /// `most_bytes`: of slots, words and ids together, without what vectors reserve (as much again at most).
+  explicit WordCache(std::size_t most_bytes = kDefaultBytes);
 
   /// Appends the ids of `word` if it is known.
   bool append(std::string_view word, std::vector<std::int32_t>& ids) const;
@@ -28,8 +31,10 @@ class WordCache {
   };
 
   std::size_t find(std::uint64_t hash, std::string_view word) const;
-  void grow();
+  void make_room();
+  std::size_t bytes() const;
 
+  std::size_t most_bytes_;
   std::vector<Slot> slots_;  // a power of two, at most half full
   std::size_t used_ = 0;
   std::string texts_;

@@ -7,7 +7,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 packages=(
   build-essential cmake ninja-build pkg-config git python3 python3-venv ccache mold
   libfmt-dev libspdlog-dev libyaml-cpp-dev libcli11-dev nlohmann-json3-dev # text, log, config, arguments, JSON
-  libpcre2-dev libxxhash-dev                                               # tokenizer's pattern, checksums
+  libpcre2-dev libxxhash-dev zlib1g-dev libzstd-dev                        # tokenizer's pattern, checksums, .gz, .zst
   catch2 shellcheck clang-format-14                                        # tests and style
 )
 

@@ -19,7 +19,6 @@
 
 #include "configs/atomic_file.h"
 #include "configs/error.h"
-#include "train/folder_sync.h"
 
 namespace skipless {
 

@@ -13,6 +13,7 @@
 #include "configs/nearest.h"
 #include "configs/printable.h"
 #include "configs/synonyms.h"
+#include "configs/utf8.h"
 #include "tests/configs/sample_config.h"
 #include "tests/temporary_folder.h"
 
@@ -87,12 +88,12 @@ TEST_CASE("text is shown without anything that acts on a terminal", "[configs][t
 }
 
 TEST_CASE("the first byte that is not UTF-8 is found", "[configs][text]") {
-  CHECK_FALSE(invalid_utf8_at("a\xC3\xA9\xE6\xBC\xA2\xF0\x9F\x98\x80"));
-  CHECK(invalid_utf8_at("ab\xC3") == 2u);
-  CHECK(invalid_utf8_at("\xC1\x81") == 0u);
-  CHECK(invalid_utf8_at("a\xE0\x80\x80") == 1u);
-  CHECK(invalid_utf8_at("a\xED\xBF\xBF") == 1u);
-  CHECK(invalid_utf8_at("a\xF8\x88\x80\x80\x80") == 1u);
+  CHECK_FALSE(find_invalid_utf8("a\xC3\xA9\xE6\xBC\xA2\xF0\x9F\x98\x80"));
+  CHECK(find_invalid_utf8("ab\xC3") == 2u);
+  CHECK(find_invalid_utf8("\xC1\x81") == 0u);
+  CHECK(find_invalid_utf8("a\xE0\x80\x80") == 1u);
+  CHECK(find_invalid_utf8("a\xED\xBF\xBF") == 1u);
+  CHECK(find_invalid_utf8("a\xF8\x88\x80\x80\x80") == 1u);
 }
 
 TEST_CASE("a config file is read with its name in the messages", "[configs][text]") {

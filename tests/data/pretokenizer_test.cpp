@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/utf8.h"
+#include "configs/utf8.h"
 
 using namespace skipless;
 

@@ -1,4 +1,4 @@
-#include "data/utf8.h"
+#include "configs/utf8.h"
 
 #include <cstring>
 
@@ -56,6 +56,13 @@ std::optional<std::size_t> find_invalid_utf8(std::string_view text) {
     at += length;
   }
   return std::nullopt;
+}
+
+std::size_t utf8_character(std::string_view text, char32_t& code) {
+  const std::size_t length = text.empty() ? 0 : sequence_length(text, 0);
+  std::size_t start = 0;
+  if (length > 0) code = next_code_point(text, start);
+  return length;
 }
 
 std::uint32_t next_code_point(std::string_view text, std::size_t& offset) {

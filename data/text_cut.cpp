@@ -1,0 +1,47 @@
+#include "data/text_cut.h"
+
+#include <algorithm>
+
+#include "configs/utf8.h"
+
+namespace skipless {
+namespace {
+
+/// White_Space of Unicode, as in the pre-tokenizer's pattern.
+bool is_blank(std::uint32_t c) {
+  return (c >= 0x09 && c <= 0x0D) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+}
+
+bool is_inside_character(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
+}
+
+bool ends_with_blank(std::string_view piece) {
+  std::size_t last = piece.size() - 1;
+  while (is_inside_character(piece[last])) --last;
+  return is_blank(next_code_point(piece, last));
+}
+
+}  // namespace
+
+std::size_t last_safe_cut(PieceReader& pieces, std::string_view text) {
+  constexpr std::size_t kFirstLook = 256;
+  for (std::size_t look = std::min(kFirstLook, text.size());; look = std::min(16 * look, text.size())) {
+    std::size_t begin = text.size() - look;
+    while (begin < text.size() && is_inside_character(text[begin])) ++begin;
+    std::size_t cut = 0;
+    std::string_view piece;
+    pieces.start(text.substr(begin));
+    std::size_t end = begin;
+    while (pieces.next(piece)) {
+      end += piece.size();
+      // The last piece could go on behind the text.
+      const bool apostrophe = piece.front() == '\'' || piece.back() == '\'';
+      if (end < text.size() && !apostrophe && !ends_with_blank(piece)) cut = end;
+    }
+    if (cut > 0 || look == text.size()) return cut;
+  }
+}
+
+}  // namespace skipless
