@@ -25,20 +25,27 @@ void ChunkBatches::batch(std::int64_t index, std::span<std::int64_t> out) const 
   rows(index * batch_size_, out);
 }
 
+std::int64_t ChunkBatches::chunk_of(std::int64_t item) const {
+  const std::int64_t chunk = item % chunks();
+  if (!shuffle_) return chunk;
+  const std::int64_t epoch = item / chunks();
+  const Permutation order(static_cast<std::uint64_t>(chunks()), mix(seed_, static_cast<std::uint64_t>(epoch)));
+  return static_cast<std::int64_t>(order(static_cast<std::uint64_t>(chunk)));
+}
+
 void ChunkBatches::rows(std::int64_t first_item, std::span<std::int64_t> out) const {
   assert(first_item >= 0 && static_cast<std::int64_t>(out.size()) % chunk_length() == 0);
+  table_.shard().require_whole();
   const std::int64_t rows = static_cast<std::int64_t>(out.size()) / chunk_length();
   for (std::int64_t row = 0; row < rows; ++row) {
-    const std::int64_t item = first_item + row;
-    const std::int64_t epoch = item / chunks();
-    std::int64_t chunk = item % chunks();
-    if (shuffle_) {
-      const Permutation order(static_cast<std::uint64_t>(chunks()), mix(seed_, static_cast<std::uint64_t>(epoch)));
-      chunk = static_cast<std::int64_t>(order(static_cast<std::uint64_t>(chunk)));
-    }
-    table_.copy(chunk,
+    table_.copy(chunk_of(first_item + row),
                 out.subspan(static_cast<std::size_t>(row * chunk_length()), static_cast<std::size_t>(chunk_length())));
   }
+}
+
+std::string ChunkBatches::place(std::int64_t item) const {
+  return fmt::format("sequence {} of epoch {} (chunk {} of '{}')", item % chunks() + 1, item / chunks() + 1,
+                     chunk_of(item), table_.shard().path().string());
 }
 
 EvaluationBatches::EvaluationBatches(TokenShard shard, std::int64_t chunk_length, std::int64_t batch_size,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "data/chunk_table.h"
 
@@ -26,9 +27,14 @@ class ChunkBatches {
   /// asked for before, on any machine.
   void batch(std::int64_t index, std::span<std::int64_t> out) const;
   /// Fills `out`, [any number of rows, chunk_length], with the items `first_item`, `first_item` + 1, ... (from 0).
+  /// RunError when the shard's file was cut off since it was opened.
   void rows(std::int64_t first_item, std::span<std::int64_t> out) const;
+  /// Where an item comes from, for messages.
+  std::string place(std::int64_t item) const;
 
  private:
+  std::int64_t chunk_of(std::int64_t item) const;
+
   ChunkTable table_;
   std::int64_t batch_size_;
   std::uint64_t seed_;

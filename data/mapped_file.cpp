@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -26,6 +25,8 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
                                 known && S_ISDIR(status.st_mode) ? "a folder" : "not a regular file"));
   }
   size_ = static_cast<std::size_t>(status.st_size);
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
   if (size_ > 0) {
     void* mapping = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor, 0);
     if (mapping == MAP_FAILED) {
@@ -43,6 +44,9 @@ MappedFile::~MappedFile() {
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      device_(other.device_),
+      inode_(other.inode_) {}
 
 }  // namespace skipless

@@ -1,6 +1,7 @@
 #include "data/token_shard.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -191,6 +192,14 @@ TokenShard::Document TokenShard::document(std::int64_t index) const {
   assert(index >= 0 && index < documents());
   return {.begin = static_cast<std::int64_t>(state_->boundaries[index]),
           .end = static_cast<std::int64_t>(state_->boundaries[index + 1])};
+}
+
+void TokenShard::require_whole() const {
+  struct stat status {};
+  if (::stat(state_->path.c_str(), &status) != 0 || !state_->mapping.is_of(status)) return;
+  if (static_cast<std::size_t>(status.st_size) >= state_->mapping.size()) return;
+  throw RunError(fmt::format("token shard '{}' was cut off while it was read: it has {} bytes, expected {}",
+                             state_->path.string(), status.st_size, state_->mapping.size()));
 }
 
 void TokenShard::copy(std::int64_t first, std::span<std::int64_t> out) const {

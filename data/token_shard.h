@@ -34,6 +34,10 @@ class TokenShard {
   };
   Document document(std::int64_t index) const;
 
+  /// RunError when the file was cut off since it was opened: reading on would end the process. (A file of its name that
+  /// took its place is no fault; the old one is still there to be read.)
+  void require_whole() const;
+
   /// Copies ids `first`, `first` + 1, ... as far as `out` is long; they must lie in the shard.
   void copy(std::int64_t first, std::span<std::int64_t> out) const;
 

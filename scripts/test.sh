@@ -80,6 +80,7 @@ if ! $quick; then
     fi
   done
 
+  check "datasets from a server at fault" .venv/bin/python tests/scripts/download_test.py
   check "shell scripts" shellcheck scripts/*.sh .ci/run
   check "one-way includes" .venv/bin/python scripts/check_includes.py
   check "formatting" check_format
