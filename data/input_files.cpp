@@ -165,6 +165,7 @@ bool InputFile::is_json_lines() const {
 }
 
 bool is_unchanged(const InputFile& file) {
+  if (file.modified == 0) return true;
   struct stat status {};
   return ::stat(file.path.c_str(), &status) == 0 && static_cast<std::uint64_t>(status.st_size) == file.size &&
          modification_time(status) == file.modified;

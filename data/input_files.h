@@ -27,13 +27,13 @@ struct InputFile {
   std::filesystem::path path;
   bool named = false;  // given by the user rather than found in a folder
   std::uint64_t size = 0;
-  std::int64_t modified = 0;  // nanoseconds
+  std::int64_t modified = 0;  // nanoseconds; 0: not known
 
   /// A name that ends in .jsonl, also before .gz or .zst, or in .json.gz or .json.zst.
   bool is_json_lines() const;
 };
 
-/// Whether it still has the size and time of change that it was found with.
+/// Whether it still has the size and time of change that it was found with, if they are known.
 bool is_unchanged(const InputFile& file);
 
 struct InputFiles {

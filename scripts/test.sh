@@ -57,11 +57,14 @@ check_broken_files() {
 
 if ! $quick; then
   check "broken files, under the address and undefined-behaviour sanitizers" check_broken_files
+  check "a token shard of 5 GiB" "$tests/test_data" '[huge]'
   check "the program, driven as a user would" "$tests/test_cli"
   check "parity with other code: the committed cases" "$tests/parity" tests/reference/parity
   check "the parity program notices what is wrong" .venv/bin/python tests/parity/check_parity.py "$tests/parity"
   check "safetensors against the reference library" .venv/bin/python tests/models/check_safetensors.py "$tests/test_models"
   check "tokenizer of the quickstart on the standard library" compare_tokenizer data/tokenizers/python_4096 --stdlib
+  check "tokenizer on every code point, and on fuzzed texts" \
+    compare_tokenizer data/tokenizers/python_4096 --code-points --fuzz 10000
 
   shared=${SKIPLESS_SHARED:-$root/../shared}
   parity=${SKIPLESS_PARITY:-$shared/parity}
@@ -81,6 +84,7 @@ if ! $quick; then
   done
 
   check "datasets from a server at fault" .venv/bin/python tests/scripts/download_test.py
+  check "datasets through the datasets package" .venv/bin/python tests/scripts/export_test.py build/release/skipless
   check "shell scripts" shellcheck scripts/*.sh .ci/run
   check "one-way includes" .venv/bin/python scripts/check_includes.py
   check "formatting" check_format

@@ -67,7 +67,9 @@ void Reporter::report(const TrainingState& state, double loss) {
           {"tokens", state.tokens},
           {"seconds", state.seconds},
           {"tokens_per_second", figures.tokens_per_second},
-          {"ms_per_step", figures.ms_per_step}});
+          {"ms_per_step", figures.ms_per_step},
+          {"data_wait_ms", waited_ / static_cast<double>(state.step - reported_.steps) * 1000}});
+  waited_ = 0;
   reported_ = spent(state);
   window_loss_.zero_();
   window_tokens_.zero_();

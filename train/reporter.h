@@ -28,6 +28,8 @@ class Reporter {
   void started(const TrainingState& state, int64_t parameters);
   /// A step that is done at the learning rate `lr`; waits for nothing.
   void step_done(const TrainingState& state, const Learner::Step& step, double lr);
+  /// How long the training stood still for its next batch.
+  void waited_for_data(double seconds) { waited_ += seconds; }
   /// The mean loss since the last report, read from the device: the host waits for it.
   double mean_loss() const;
   /// A line of the steps since the last report, whose mean loss is `loss`.
@@ -53,6 +55,7 @@ class Reporter {
   at::Tensor window_loss_;    // double scalar on the device: sum since the last report
   at::Tensor window_tokens_;  // int64 scalar on the device
   at::Tensor last_norm_;
+  double waited_ = 0;  // for data, since the last report
   double last_lr_ = 0;
   BudgetSpent reported_;  // at the last report of this process, for its speed
   double sequences_per_second_ = 0;

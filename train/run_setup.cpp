@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <thread>
 #include <vector>
 
@@ -26,6 +27,15 @@ std::optional<EvaluationBatches> evaluation_batches(const RunConfig& config, con
   if (config.train.eval_every == 0) return std::nullopt;
   return EvaluationBatches(data.validation, config.model.context_length, *config.train.micro_batch,
                            config.train.eval_tokens, chunking_with(config.data.chunking, *data.tokenizer));
+}
+
+std::unique_ptr<Prefetcher> training_loader(const ChunkBatches& batches, int64_t first) {
+  constexpr int64_t kMostBytes = 64 << 20;
+  const int64_t most = kMostBytes / (batches.chunk_length() * static_cast<int64_t>(sizeof(int64_t)));
+  const int64_t ahead = std::clamp<int64_t>(2 * batches.batch_size(), 1, std::max<int64_t>(1, most));
+  return std::make_unique<Prefetcher>(
+      batches.chunk_length(), first, ahead, [&batches](int64_t row, std::span<int64_t> out) { batches.rows(row, out); },
+      [&batches](int64_t row) { return batches.place(row); });
 }
 
 void refuse_imported(const std::filesystem::path& folder) {

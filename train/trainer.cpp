@@ -17,6 +17,7 @@
 #include "configs/atomic_file.h"
 #include "configs/config_file.h"
 #include "configs/error.h"
+#include "data/prefetcher.h"
 #include "eval/loss.h"
 #include "train/checkpoint.h"
 #include "train/device.h"
@@ -78,7 +79,8 @@ class Trainer {
   void announce();
   void resume(Checkpoint checkpoint);
   void one_step();
-  at::Tensor batch(const StepRows& rows) const;
+  at::Tensor next_batch(int64_t rows);
+  at::Tensor batch_again(const StepRows& rows) const;
   void report();
   void evaluate();
   void save();
@@ -105,6 +107,7 @@ class Trainer {
   Stopwatch watch_;                  // its time is state_.seconds
   std::vector<StepRows> unchecked_;  // steps since it was last known that all were finite
   int64_t saved_step_ = -1;
+  std::unique_ptr<Prefetcher> loader_;  // stands at state_.sequences
 };
 
 void Trainer::start() {
@@ -116,6 +119,7 @@ void Trainer::start() {
   state_.tokenizer = data_.tokenizer_hash;
   watch_.set(state_.seconds);
   reporter_.open(run_.paths().metrics(), state_);
+  loader_ = training_loader(batches_, state_.sequences);
   // Only now is it certain that the run goes on with this config.
   write_file(run_.paths().config(), config_text_);
   write_file(run_.paths().version(), version_);
@@ -189,11 +193,20 @@ TrainOutcome Trainer::run() {
   return outcome;
 }
 
-at::Tensor Trainer::batch(const StepRows& rows) const {
+/// The next `rows` sequences of training data; on a GPU through pinned memory, so that the copy goes beside other work.
+at::Tensor Trainer::next_batch(int64_t rows) {
   const auto options = at::TensorOptions().dtype(at::kLong).pinned_memory(device_.is_cuda());
-  auto ids = at::empty({rows.rows, config_.model.context_length}, options);
-  batches_.rows(rows.first, {ids.data_ptr<int64_t>(), static_cast<size_t>(ids.numel())});
+  auto ids = at::empty({rows, config_.model.context_length}, options);
+  const double before = loader_->waited_seconds();
+  loader_->take({ids.data_ptr<int64_t>(), static_cast<size_t>(ids.numel())});
+  reporter_.waited_for_data(loader_->waited_seconds() - before);
   return ids.to(device_, /*non_blocking=*/true);
+}
+
+at::Tensor Trainer::batch_again(const StepRows& rows) const {
+  auto ids = at::empty({rows.rows, config_.model.context_length}, at::kLong);
+  batches_.rows(rows.first, {ids.data_ptr<int64_t>(), static_cast<size_t>(ids.numel())});
+  return ids.to(device_);
 }
 
 void Trainer::one_step() {
@@ -201,7 +214,7 @@ void Trainer::one_step() {
   const StepRows rows{.step = state_.step, .first = state_.sequences, .rows = plan_.next_batch(spent(state_))};
   const double lr = plan_.learning_rate(spent(state_));
   unchecked_.push_back(rows);
-  const auto step = learner_->step(state_.step, lr, batch(rows));
+  const auto step = learner_->step(state_.step, lr, next_batch(rows.rows));
   ++state_.step;
   state_.sequences += rows.rows;
   state_.tokens += rows.rows * config_.model.context_length;
@@ -270,7 +283,7 @@ void Trainer::save() {
 
 void Trainer::stop_non_finite(const StepRows& rows) {
   reporter_.clear();
-  const std::string name = first_non_finite(learner_->model(), batch(rows), *config_.train.micro_batch);
+  const std::string name = first_non_finite(learner_->model(), batch_again(rows), *config_.train.micro_batch);
   const auto good = checkpoints_.steps();
   throw RunError(fmt::format(
       "step {}: the loss or its gradient is not finite; the first bad tensor is {}. {}", rows.step + 1,

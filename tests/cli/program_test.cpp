@@ -150,6 +150,27 @@ TEST_CASE("a run trains, is evaluated, and is done when it is done", "[program]"
   CHECK_THAT(other.err, Contains("train.lr is 0.01 in the run, 0.02 now") && Contains("train.beta1"));
 }
 
+TEST_CASE("packed chunks train and are evaluated as the run's own", "[program]") {
+  const Workplace place;
+  REQUIRE(place.prepared().code == 0);
+  const std::string train = "\"$skipless\" train small.yaml data.chunking=packed ";
+  REQUIRE(place.run(train + "--run whole").code == 0);
+  const auto last_eval = [&](const std::string& run) {
+    nlohmann::json last;
+    std::istringstream metrics(place.text(run + "/metrics.jsonl"));
+    for (std::string line; std::getline(metrics, line);) {
+      const auto entry = nlohmann::json::parse(line);
+      if (entry.at("kind") == "eval") last = entry;
+      if (entry.at("kind") == "train") CHECK(entry.at("data_wait_ms") >= 0);
+    }
+    return last;
+  };
+  const auto json = nlohmann::json::parse(place.run("\"$skipless\" eval whole --tokens 512 --json").out);
+  CHECK(json.at("loss") == last_eval("whole").at("loss"));
+  CHECK(json.at("predicted_tokens") == 32 * 15);
+  CHECK(place.run("\"$skipless\" train small.yaml --run whole").code == 2);  // another chunking: another run
+}
+
 TEST_CASE("data made with another tokenizer are refused by eval", "[program][mistakes]") {
   const Workplace place;
   REQUIRE(place.prepared().code == 0);

@@ -4,10 +4,12 @@
 
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "data/chunk_table.h"
 #include "data/token_shard_format.h"
 #include "data/token_shard_writer.h"
 #include "tests/data/messages.h"
@@ -215,4 +217,56 @@ TEST_CASE("a shard header of random numbers under a matching checksum is refused
     } catch (const UserError&) {
     }
   }
+}
+
+// Hidden: it maps 5 GiB. scripts/test.sh runs it by its name.
+TEST_CASE("the last window of a shard of 5 GiB is read right", "[.huge]") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "huge.bin";
+  constexpr std::uint64_t kZeros = (std::uint64_t{5} << 30) / 2;  // ids, which take no space on the disk
+  constexpr std::uint64_t kWindow = 128;
+  std::vector<std::uint16_t> last(kWindow);
+  for (std::size_t i = 0; i < kWindow; ++i) last[i] = static_cast<std::uint16_t>(40000 + i);
+  const std::vector<std::uint64_t> boundaries = {0, kZeros, kZeros + kWindow};
+
+  Header header{};
+  std::memcpy(header.magic, token_shard_format::kMagic, sizeof(header.magic));
+  header.version = token_shard_format::kVersion;
+  header.token_bytes = 2;
+  header.vocab_size = 50000;
+  header.tokens = kZeros + kWindow;
+  header.documents = 2;
+  std::copy(kHash.begin(), kHash.end(), header.tokenizer_hash);
+  XXH3_state_t* state = XXH3_createState();
+  XXH3_64bits_reset(state);
+  const std::vector<char> zeros(1 << 20);
+  for (std::uint64_t at = 0; at < 2 * kZeros; at += zeros.size()) XXH3_64bits_update(state, zeros.data(), zeros.size());
+  XXH3_64bits_update(state, last.data(), 2 * kWindow);
+  XXH3_64bits_update(state, boundaries.data(), boundaries.size() * sizeof(boundaries[0]));
+  header.payload_checksum = XXH3_64bits_digest(state);
+  XXH3_freeState(state);
+  header.header_checksum = XXH3_64bits(&header, offsetof(Header, header_checksum));
+  {
+    std::ofstream out(file, std::ios::binary);
+    out.write(reinterpret_cast<const char*>(&header), sizeof(header));
+    out.seekp(static_cast<std::streamoff>(sizeof(header) + 2 * kZeros));
+    out.write(reinterpret_cast<const char*>(last.data()), 2 * kWindow);
+    out.write(reinterpret_cast<const char*>(boundaries.data()),
+              static_cast<std::streamsize>(boundaries.size() * sizeof(boundaries[0])));
+  }
+
+  const TokenShard shard = TokenShard::open(file);
+  const std::vector<std::int64_t> expected(last.begin(), last.end());
+  std::vector<std::int64_t> window(kWindow);
+  shard.copy(static_cast<std::int64_t>(kZeros), window);
+  CHECK(window == expected);
+  const ChunkTable documents(shard, kWindow);
+  documents.copy(documents.size() - 1, window);
+  CHECK(window == expected);
+  documents.copy(documents.size() - 2, window);
+  CHECK(window == std::vector<std::int64_t>(kWindow, 0));
+  const ChunkTable packed(shard, kWindow, {.kind = ChunkKind::packed, .end_of_text = 49999});
+  packed.copy(packed.size() - 1, window);  // one end-of-text token before it, one behind it
+  CHECK(window.front() == 49999);
+  CHECK(std::equal(window.begin() + 1, window.end(), expected.begin()));
 }

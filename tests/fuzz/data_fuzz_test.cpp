@@ -11,6 +11,7 @@
 #include "data/prepared_data.h"
 #include "data/token_shard_format.h"
 #include "data/tokenizer_file.h"
+#include "tests/data/archives.h"
 #include "tests/data/small_tokenizer.h"
 #include "tests/fuzz/mutation.h"
 #include "tests/shared_folder.h"
@@ -181,6 +182,9 @@ TEST_CASE("broken texts and lines of JSON are read, left out or refused", "[fuzz
   for (const char* name : {"bpe_roundtrip.jsonl", "crlf.txt", "invalid_utf8.bin"}) {
     if (fs::exists(cases / name)) seeds.emplace_back(name, read_all(cases / name));
   }
+  const std::string lines = seeds[1].second;
+  seeds.emplace_back("a.jsonl.gz", gzip_of(lines) + gzip_of(lines));
+  seeds.emplace_back("a.jsonl.zst", zstd_of(lines) + zstd_of(lines));
   const BpeTokenizer tokenizer = small_tokenizer();
   BpeEncoder encoder(tokenizer);
   Mutation mutation(7);
