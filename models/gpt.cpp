@@ -3,8 +3,6 @@
 #include <ATen/ops/linear.h>
 #include <fmt/format.h>
 
-#include <limits>
-
 namespace skipless {
 
 GptImpl::GptImpl(const ModelConfig& config) : config_(config) {
@@ -19,10 +17,6 @@ GptImpl::GptImpl(const ModelConfig& config) : config_(config) {
   if (!config.tied_head) {
     head_ =
         register_parameter("head", torch::empty({config.n_embedding(), config.d_model}).normal_(0, config.init_std));
-  }
-  if (config.n_embedding() > config.vocab_size) {
-    padding_bias_ = register_buffer("padding_bias", torch::zeros({config.n_embedding()}));
-    padding_bias_.slice(0, config.vocab_size).fill_(-std::numeric_limits<float>::infinity());
   }
 }
 
@@ -51,12 +45,8 @@ torch::Tensor GptImpl::extend(const torch::Tensor& ids, GptCache& cache) {
   return final_norm_->forward(x);
 }
 
-torch::Tensor GptImpl::padded_logits(const torch::Tensor& hidden) {
-  return at::linear(hidden, head_.defined() ? head_ : embedding_->tokens(), padding_bias_);
-}
-
 torch::Tensor GptImpl::logits(const torch::Tensor& hidden) {
-  return padded_logits(hidden).slice(-1, 0, config_.vocab_size);
+  return at::linear(hidden, output_matrix()).slice(-1, 0, config_.vocab_size);
 }
 
 torch::Tensor GptImpl::forward(const torch::Tensor& ids, const torch::Tensor& kept) {
@@ -66,7 +56,7 @@ torch::Tensor GptImpl::forward(const torch::Tensor& ids, const torch::Tensor& ke
 TokenLoss GptImpl::next_token_loss(const torch::Tensor& ids, const torch::Tensor& labels, const torch::Tensor& kept) {
   const auto hidden = final_hidden(ids, kept).slice(1, 0, -1);         // [B, T-1, D]
   const auto targets = (labels.defined() ? labels : ids).slice(1, 1);  // [B, T-1]
-  return token_loss(padded_logits(hidden).flatten(0, 1), targets.flatten());
+  return token_loss(hidden.flatten(0, 1), output_matrix(), config_.vocab_size, targets.flatten());
 }
 
 }  // namespace skipless

@@ -41,7 +41,8 @@ class GptImpl : public torch::nn::Module {
   torch::Tensor forward(const torch::Tensor& ids, const torch::Tensor& kept = {});
 
   /// Sum of the cross-entropy of token t+1 given tokens 0..t, over targets that are not kIgnoredTarget, and their
-  /// number. `labels` [B, T] default to the ids themselves. The head runs on the first T-1 positions only.
+  /// number. `labels` [B, T] default to the ids themselves. The head runs on the first T-1 positions only, and its
+  /// logits never stand in memory all at once (token_loss.h).
   TokenLoss next_token_loss(const torch::Tensor& ids, const torch::Tensor& labels = {}, const torch::Tensor& kept = {});
 
   /// [B, T, D] each: the input of every block, then the output of the final norm: n_layer + 1 tensors.
@@ -56,16 +57,15 @@ class GptImpl : public torch::nn::Module {
   const std::vector<Block>& blocks() const { return blocks_; }
 
  private:
-  /// Logits over all embedding rows, those beyond vocab_size at -inf.
-  torch::Tensor padded_logits(const torch::Tensor& hidden);
+  /// [n_embedding, D]
+  const torch::Tensor& output_matrix() const { return head_.defined() ? head_ : embedding_->tokens(); }
   torch::Tensor final_hidden(const torch::Tensor& ids, const torch::Tensor& kept);
 
   ModelConfig config_;
   Embedding embedding_{nullptr};
   std::vector<Block> blocks_;
   Norm final_norm_;
-  torch::Tensor head_;          // [n_embedding, D]; only when the head is not tied
-  torch::Tensor padding_bias_;  // [n_embedding]: 0, and -inf beyond vocab_size; only when there are such rows
+  torch::Tensor head_;  // [n_embedding, D]; only when the head is not tied
 };
 TORCH_MODULE(Gpt);
 

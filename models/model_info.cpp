@@ -1,6 +1,7 @@
 #include "models/model_info.h"
 
 #include "models/feed_forward.h"
+#include "models/token_loss.h"
 
 namespace skipless {
 
@@ -69,13 +70,14 @@ FlopsPerToken flops_per_token(const ModelConfig& config) {
 MemoryEstimate training_memory(const ModelConfig& config, int64_t sequences) {
   const double parameters = static_cast<double>(n_parameters(config));
   const double tokens = static_cast<double>(sequences * config.context_length);
+  const int64_t rows = loss_chunk_rows(sequences * (config.context_length - 1), config.n_embedding());
   double kept = 2.0 * static_cast<double>(config.d_model);  // embedding sum, final norm
   for (int64_t layer = 0; layer < config.n_layer; ++layer) kept += kept_floats(config, layer);
   return {.weights = 4 * parameters,
           .gradients = 4 * parameters,
           .optimizer = 8 * parameters,
           .activations = 4 * tokens * kept,
-          .logits = 3 * 4 * tokens * static_cast<double>(config.n_embedding())};
+          .logits = 4.0 * static_cast<double>(config.n_embedding() * (2 * rows + config.d_model))};
 }
 
 }  // namespace skipless

@@ -35,7 +35,7 @@ struct MemoryEstimate {
   double gradients = 0;    // 4
   double optimizer = 0;    // 8: two moments of AdamW
   double activations = 0;  // what the blocks keep for the backward pass, for one micro-batch
-  double logits = 0;       // logits, their log-softmax and their gradient, for one micro-batch
+  double logits = 0;       // a chunk of logits, twice, and the new gradient of the output matrix (token_loss.h)
   double total() const { return weights + gradients + optimizer + activations + logits; }
 };
 /// `sequences`: of one micro-batch. An estimate: it counts the tensors that each operation saves, and neither the

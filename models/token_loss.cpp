@@ -1,12 +1,150 @@
 #include "models/token_loss.h"
 
-#include <ATen/core/Reduction.h>
-#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/log_softmax.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <limits>
 
 namespace skipless {
 
-TokenLoss token_loss(const at::Tensor& logits, const at::Tensor& targets) {
-  return {.sum = at::cross_entropy_loss(logits, targets, /*weight=*/{}, at::Reduction::Sum, kIgnoredTarget),
+namespace {
+
+/// Logits of a chunk: 16 MiB in float32, near what a cache holds. With a large vocabulary the gradient of W, which each
+/// chunk reads and writes, costs more than the product itself unless a chunk has some hundred rows.
+constexpr int64_t kChunkLogits = int64_t{1} << 22;
+constexpr int64_t kLeastRows = 256;
+
+/// Gradients of float16 products are computed for this many times the loss, or most probabilities would round to 0.
+constexpr double kHalfScale = 16'384;
+
+struct LossAndGradients {
+  at::Tensor sum;
+  at::Tensor of_hidden;  // [N, D], or undefined
+  at::Tensor of_matrix;  // [V, D], or undefined
+};
+
+/// Products in the dtype that autocast asks for, or in the tensors' own.
+class Products {
+ public:
+  explicit Products(const at::Tensor& hidden)
+      : dtype_(at::autocast::is_autocast_enabled(hidden.device().type()) && hidden.scalar_type() != at::kDouble
+                   ? at::autocast::get_autocast_dtype(hidden.device().type())
+                   : hidden.scalar_type()),
+        result_dtype_(hidden.scalar_type() == at::kDouble ? at::kDouble : at::kFloat) {}
+
+  at::Tensor operand(const at::Tensor& x) const { return x.to(dtype_); }
+  at::ScalarType result_dtype() const { return result_dtype_; }
+
+  /// What the gradient of the logits is multiplied with before it becomes an operand.
+  double gradient_scale() const { return dtype_ == at::kHalf ? kHalfScale : 1; }
+
+  /// a b in the result's dtype. float16 results are never formed: sums over a vocabulary leave its range.
+  at::Tensor product(const at::Tensor& a, const at::Tensor& b) const {
+    if (dtype_ != at::kHalf) return at::mm(a, b).to(result_dtype_);
+    if (a.is_cuda()) return at::mm(a, b, result_dtype_);
+    return at::mm(a.to(result_dtype_), b.to(result_dtype_));
+  }
+
+  /// sum += a b, without a temporary where no cast is needed.
+  void add_product(at::Tensor& sum, const at::Tensor& a, const at::Tensor& b) const {
+    if (dtype_ == result_dtype_) {
+      sum.addmm_(a, b);
+    } else {
+      sum.add_(product(a, b));
+    }
+  }
+
+ private:
+  at::ScalarType dtype_;
+  at::ScalarType result_dtype_;
+};
+
+LossAndGradients chunked_loss(const at::Tensor& hidden, const at::Tensor& matrix, int64_t vocab_size,
+                              const at::Tensor& targets, bool of_hidden, bool of_matrix) {
+  const Products products(hidden);
+  // The casts below are ours: autocast would cast W anew for each chunk.
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+  const auto w = products.operand(matrix);
+  const auto options = hidden.options().dtype(products.result_dtype());
+  LossAndGradients result{.sum = at::zeros({}, options), .of_hidden = {}, .of_matrix = {}};
+  if (of_hidden) result.of_hidden = at::empty_like(hidden, options);
+  if (of_matrix) result.of_matrix = at::zeros_like(matrix, options);
+  const int64_t n = hidden.size(0), rows = loss_chunk_rows(n, matrix.size(0));
+  for (int64_t first = 0; first < n; first += rows) {
+    const int64_t last = std::min(n, first + rows);
+    const auto ignored = targets.slice(0, first, last).eq(kIgnoredTarget).unsqueeze(1);  // [R, 1]
+    const auto target = targets.slice(0, first, last).unsqueeze(1).masked_fill(ignored, 0);
+    const auto h = products.operand(hidden.slice(0, first, last));  // [R, D]
+    auto logits = at::mm(h, w.t()).to(options.dtype());             // [R, V]
+    if (vocab_size < logits.size(1)) {
+      logits.slice(1, vocab_size).fill_(-std::numeric_limits<double>::infinity());
+    }
+    logits = at::log_softmax(logits, -1);
+    result.sum.sub_(logits.gather(1, target).masked_fill(ignored, 0).sum());
+    if (!of_hidden && !of_matrix) continue;
+    // d loss / d logits = softmax - onehot.
+    auto gradient = logits.exp_();
+    gradient.scatter_add_(1, target, at::full_like(target, -1, options));
+    if (products.gradient_scale() != 1) gradient.mul_(products.gradient_scale());
+    gradient = products.operand(gradient);
+    if (of_hidden) {
+      result.of_hidden.slice(0, first, last).copy_(products.product(gradient, w).masked_fill_(ignored, 0));
+    }
+    if (of_matrix) products.add_product(result.of_matrix, gradient.t(), h.masked_fill(ignored, 0));
+  }
+  for (auto* tensor : {&result.of_hidden, &result.of_matrix}) {
+    if (tensor->defined() && products.gradient_scale() != 1) tensor->div_(products.gradient_scale());
+  }
+  return result;
+}
+
+/// The loss whose gradients are known as soon as it is.
+class LossFunction : public torch::autograd::Function<LossFunction> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& hidden,
+                            const at::Tensor& matrix, int64_t vocab_size, const at::Tensor& targets) {
+    auto result = chunked_loss(hidden, matrix, vocab_size, targets, hidden.requires_grad(), matrix.requires_grad());
+    context->saved_data["hidden"] = std::move(result.of_hidden);
+    context->saved_data["matrix"] = std::move(result.of_matrix);
+    return result.sum;
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& of_sum) {
+    TORCH_CHECK(!c10::GradMode::is_enabled(), "the token loss has no second derivative");
+    TORCH_CHECK(!context->saved_data.empty(), "the token loss has given its gradients away: backward ran before");
+    auto of_hidden = context->saved_data["hidden"].toTensor();
+    auto of_matrix = context->saved_data["matrix"].toTensor();
+    // Taken out, so that scaling in place harms nobody, and so that the engine may keep them as .grad.
+    context->saved_data.clear();
+    for (auto* tensor : {&of_hidden, &of_matrix}) {
+      if (tensor->defined()) tensor->mul_(of_sum[0]);
+    }
+    return {of_hidden, of_matrix, {}, {}};
+  }
+};
+
+}  // namespace
+
+int64_t loss_chunk_rows(int64_t positions, int64_t vocabulary) {
+  return std::max<int64_t>(1, std::min(positions, std::max(kLeastRows, kChunkLogits / vocabulary)));
+}
+
+TokenLoss token_loss(const at::Tensor& hidden, const at::Tensor& matrix, int64_t vocab_size,
+                     const at::Tensor& targets) {
+  const bool wants_gradient = c10::GradMode::is_enabled() && (hidden.requires_grad() || matrix.requires_grad());
+  return {.sum = wants_gradient
+                     ? LossFunction::apply(hidden, matrix, vocab_size, targets)
+                     : chunked_loss(hidden, matrix, vocab_size, targets, /*of_hidden=*/false, /*of_matrix=*/false).sum,
           .count = targets.ne(kIgnoredTarget).sum()};
 }
 

@@ -1,7 +1,9 @@
-// Cross-entropy over token targets, as a sum and a count: means are taken by whoever knows all the tokens of a step.
+// Cross-entropy over the vocabulary, as a sum and a count: means are taken by whoever knows all the tokens of a step.
 #pragma once
 
 #include <ATen/core/Tensor.h>
+
+#include <cstdint>
 
 namespace skipless {
 
@@ -13,7 +15,16 @@ struct TokenLoss {
   at::Tensor count;  // scalar int64, on the device: reading it synchronises
 };
 
-/// logits [N, V], targets [N] int64 in 0..V-1 or kIgnoredTarget.
-TokenLoss token_loss(const at::Tensor& logits, const at::Tensor& targets);
+/// sum = -sum_n log softmax(h_n W^T)[target_n] over the targets that count. hidden h [N, D]; matrix W [V, D], of which
+/// rows from vocab_size on have the logit -inf; targets [N] int64 in 0..vocab_size-1 or kIgnoredTarget.
+///
+/// Works through chunks of loss_chunk_rows() positions and never holds all the logits. Where a gradient is wanted it is
+/// computed with the loss, chunk by chunk, so that no product is done twice; backward() only scales it. Hence backward
+/// may run once, and there is no second derivative. Under autocast the products are done in its dtype, softmax and sums
+/// in float32.
+TokenLoss token_loss(const at::Tensor& hidden, const at::Tensor& matrix, int64_t vocab_size, const at::Tensor& targets);
+
+/// Positions whose logits stand in memory at the same time, twice over: for the softmax.
+int64_t loss_chunk_rows(int64_t positions, int64_t vocabulary);
 
 }  // namespace skipless

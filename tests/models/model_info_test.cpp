@@ -70,5 +70,9 @@ TEST_CASE("Memory counts 16 bytes a parameter, and grows linearly with the micro
   const auto one = training_memory(config, 1), three = training_memory(config, 3);
   CHECK(one.weights + one.gradients + one.optimizer == 16.0 * static_cast<double>(n_parameters(config)));
   CHECK(three.activations == 3 * one.activations);
-  CHECK(three.logits == 3 * one.logits);
+  // Vocabulary 17, d_model 12: the 6 predictions of a sequence fit one chunk, twice; and the gradient of the head.
+  CHECK(one.logits == 4.0 * 17 * (2 * 6 + 12));
+  config.vocab_size = 50'000;
+  config.context_length = 128;
+  CHECK(training_memory(config, 16).logits == training_memory(config, 160).logits);
 }
