@@ -35,7 +35,7 @@ void print_info(const RunConfig& config) {
              "FLOPs per token, training", flops.training / 1e6);
 
   const int64_t sequences = *config.train.micro_batch;
-  const auto memory = training_memory(model, sequences);
+  const auto memory = training_memory(model, sequences, config.train.recompute);
   fmt::print("Training memory, fp32, {} sequences of {} tokens a micro-batch (estimate)\n", sequences,
              model.context_length);
   const std::pair<const char*, double> rows[] = {

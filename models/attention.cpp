@@ -2,7 +2,6 @@
 
 #include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
-#include <c10/core/GradMode.h>
 
 #include <array>
 
@@ -21,18 +20,21 @@ void AttentionConfig::keys(Schema& s) {
   s.section("projection", projection, "the output projection W_P");
   s.section("last_layer_projection", last_layer_projection, "exception for the last block");
   s.key("tie_init", tie_init, "W_init of the projections undoes that of the values: in each block, or in the last one");
-  s.key("query_init_std", query_init_std, Range<double>::between(0, 10),
-        "std of W_Q at the start; empty: the block's own");
+  s.section("query_init", query_init, "start of W_Q; std empty: the block's own");
 }
 
-void AttentionConfig::resolve(const TransformerConfig& config, bool gains_trainable) {
+void AttentionConfig::resolve(bool gains_trainable) {
   for (auto* projection_config : {&value, &first_layer_value, &projection, &last_layer_projection}) {
     projection_config->resolve(gains_trainable);
   }
-  if (!query_init_std) query_init_std = config.init_std;
+}
+
+void AttentionConfig::start_queries_at_zero() {
+  if (query_init.kind == WeightInit::normal && !query_init.std) query_init.std = 0;
 }
 
 void AttentionConfig::check(Problems& problems) const {
+  query_init.check(problems, "query_init");
   value.check(problems, "value", false);
   first_layer_value.check(problems, "first_layer_value", true);
   projection.check(problems, "projection", false);
@@ -66,6 +68,15 @@ int64_t n_projection_extras(const ProjectionConfig& config, int64_t d, bool bias
   return (bias ? d : 0) + (*config.alpha.trainable ? 1 : 0) + (*config.beta.trainable ? 1 : 0);
 }
 
+/// [2D, D]. Normal keys are drawn together with the rows that the queries overwrite: a seed gives the weights that it
+/// gave before the two could start differently.
+torch::Tensor initial_query_key(const InitConfig& query, const InitConfig& key, int64_t d, double std) {
+  auto w = initial_matrix(InitConfig{.std = key.std}, 2 * d, d, std);
+  w.slice(0, 0, d).copy_(initial_matrix(query, d, d, std));
+  if (key.kind != WeightInit::normal) w.slice(0, d).copy_(initial_matrix(key, d, d, std));
+  return w;
+}
+
 /// [B, T, D] -> [B, H, T, dh], a view.
 torch::Tensor split_heads(const torch::Tensor& x, int64_t n_head) {
   return x.unflatten(-1, {n_head, x.size(-1) / n_head}).transpose(1, 2);
@@ -92,23 +103,21 @@ int64_t AttentionConfig::n_parameters(const TransformerConfig& config, int64_t l
 }
 
 AttentionImpl::AttentionImpl(const AttentionConfig& config, const TransformerConfig& transformer, int64_t layer)
-    : n_head_(transformer.n_head) {
+    : n_head_(transformer.n_head), dropout_(transformer.dropout.branch) {
   const int64_t d = transformer.d_model;
-  w_qk_ = register_parameter("w_qk", torch::empty({2 * d, d}).normal_(0, transformer.init_std));
-  {
-    const torch::NoGradGuard no_grad;
-    w_qk_.slice(0, 0, d).normal_(0, *config.query_init_std);
-  }
+  const double std = transformer.init_std;
+  w_qk_ = register_parameter("w_qk", initial_query_key(config.query_init, transformer.init.key, d, std));
   if (transformer.bias.query_key) b_qk_ = register_parameter("b_qk", torch::zeros({2 * d}));
   if (transformer.qk_norm) {
     q_norm_ = register_module("q_norm", make_norm(NormKind::rms_norm, transformer.head_size(), transformer.norm_eps));
     k_norm_ = register_module("k_norm", make_norm(NormKind::rms_norm, transformer.head_size(), transformer.norm_eps));
   }
-  const double std = transformer.init_std;
   value_ = register_module("value", GainedLinear(config.value_of(layer), d, transformer.bias.value, std));
-  shape_ = register_module("shape", ShapedAttention(config.shape, n_head_, transformer.soft_cap));
-  projection_ = register_module("projection", GainedLinear(config.projection_of(layer, transformer.n_layer), d,
-                                                           transformer.bias.projection, std));
+  shape_ = register_module("shape", ShapedAttention(config.shape, n_head_, transformer.soft_cap,
+                                                    transformer.dropout.attention, transformer.identity_start));
+  projection_ = register_module(
+      "projection", GainedLinear(config.projection_of(layer, transformer.n_layer), d, transformer.bias.projection, std,
+                                 transformer.init.output_scale(transformer.n_layer)));
   if (config.tie_init == TieInit::all_blocks) projection_->w_init().copy_(value_->w_init().t());
 }
 
@@ -119,7 +128,8 @@ torch::Tensor AttentionImpl::forward(const torch::Tensor& x, const AttentionMask
   const auto v = split_heads(value_->forward(x), n_head_);   // [B, H, T, dh]
   if (q_norm_) q = q_norm_->forward(q);
   if (k_norm_) k = k_norm_->forward(k);
-  return projection_->forward(merge_heads(shape_->forward(q, k, v, mask)));  // [B, T, D]
+  const auto y = projection_->forward(merge_heads(shape_->forward(q, k, v, mask)));  // [B, T, D]
+  return dropout(dropout_, is_training(), y);
 }
 
 void tie_last_block(const std::vector<Attention>& stack) {

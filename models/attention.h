@@ -25,11 +25,13 @@ struct AttentionConfig {
   ProjectionConfig projection{};
   ProjectionConfig last_layer_projection{.kind = ProjectionKind::same};
   TieInit tie_init = TieInit::none;
-  std::optional<double> query_init_std{};  // default: init_std
+  InitConfig query_init{};  // std empty: init_std
 
   void keys(Schema& s);
   /// `gains_trainable`: default of the gains of gained projections. The shape's gains are resolved by the block.
-  void resolve(const TransformerConfig& config, bool gains_trainable);
+  void resolve(bool gains_trainable);
+  /// W_Q = 0, unless the user says how it starts.
+  void start_queries_at_zero();
   void check(Problems& problems) const;
 
   const ProjectionConfig& value_of(int64_t layer) const;
@@ -42,7 +44,7 @@ struct AttentionConfig {
 /// x [B, T, D] -> [B, T, D]:
 ///   q, k = x W_qk + b_qk, v = value(x), each split in H heads of dh columns; per head out_h = P_h v_h
 ///   (shaped_attention.h); y = projection(concat_h out_h).
-/// Start: W_Q ~ N(0, query_init_std^2), W_K ~ N(0, init_std^2), biases 0.
+/// Dropout ends it. Start: W_Q by query_init, W_K by init.key, biases 0.
 class AttentionImpl : public torch::nn::Module {
  public:
   AttentionImpl(const AttentionConfig& config, const TransformerConfig& transformer, int64_t layer);
@@ -54,6 +56,7 @@ class AttentionImpl : public torch::nn::Module {
 
  private:
   int64_t n_head_;
+  double dropout_;
   torch::Tensor w_qk_;  // [2D, D]: rows 0..D-1 give the queries, D..2D-1 the keys; head h owns rows h*dh.. of each
   torch::Tensor b_qk_;  // [2D] or undefined
   Norm q_norm_;         // with qk_norm, over dh

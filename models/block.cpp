@@ -32,9 +32,23 @@ double skipless_beta_ff(const TransformerConfig& config) {
   return 0.1 * std::sqrt(18.0 / static_cast<double>(config.n_layer));
 }
 
-torch::Tensor gained_sum(const Gain& alpha, const torch::Tensor& x, const Gain& beta, const torch::Tensor& branch) {
-  const auto gained = beta->forward(branch);
+torch::Tensor gained_sum(const Gain& alpha, const torch::Tensor& x, BranchGain& beta, const torch::Tensor& branch,
+                         const AttentionMask& mask) {
+  const auto gained = beta->forward(branch, mask);
   return alpha->is_zero() ? gained : alpha->forward(x) + gained;
+}
+
+torch::Tensor branch_sum(BranchGain& a, const torch::Tensor& x, BranchGain& b, const torch::Tensor& y,
+                         const AttentionMask& mask) {
+  const auto gained = b->forward(y, mask);
+  return a->is_zero() ? gained : a->forward(x, mask) + gained;
+}
+
+void check_block(Problems& problems, const AttentionConfig& attention, const BranchGainConfig& beta_sa,
+                 const BranchGainConfig& beta_ff) {
+  attention.check(problems);
+  beta_sa.check(problems, "beta_sa");
+  beta_ff.check(problems, "beta_ff");
 }
 
 int64_t n_trained(std::initializer_list<const GainConfig*> gains) {

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "models/attention.h"
+#include "models/branch_gain.h"
 #include "models/transformer_config.h"
 
 namespace skipless {
@@ -30,6 +31,8 @@ class BlockConfig {
   virtual void resolve(const TransformerConfig& config) = 0;
   virtual void check(Problems& problems) const = 0;
   virtual const AttentionConfig& attention_config() const = 0;
+  /// The shared settings as this variant takes them, where it decides some of them by itself.
+  virtual TransformerConfig settings(const TransformerConfig& shared) const { return shared; }
   virtual Block build(const TransformerConfig& config, int64_t layer) const = 0;
   /// Trainable parameters of the block at `layer`, by formula.
   virtual int64_t n_parameters(const TransformerConfig& config, int64_t layer) const = 0;
@@ -54,8 +57,17 @@ int64_t n_block_norm_parameters(const TransformerConfig& config);
 /// beta_ff at the start in the skipless blocks: O(1/sqrt(n_layer)), 0.1 at the paper's 18 layers.
 double skipless_beta_ff(const TransformerConfig& config);
 
-/// alpha*x + beta*branch, without the term whose gain is fixed at 0.
-torch::Tensor gained_sum(const Gain& alpha, const torch::Tensor& x, const Gain& beta, const torch::Tensor& branch);
+/// alpha*x + beta*branch, without the skip if its gain is fixed at 0.
+torch::Tensor gained_sum(const Gain& alpha, const torch::Tensor& x, BranchGain& beta, const torch::Tensor& branch,
+                         const AttentionMask& mask);
+
+/// a*x + b*y of two branches, without x if its gain is fixed at 0.
+torch::Tensor branch_sum(BranchGain& a, const torch::Tensor& x, BranchGain& b, const torch::Tensor& y,
+                         const AttentionMask& mask);
+
+/// What every variant's check() looks at.
+void check_block(Problems& problems, const AttentionConfig& attention, const BranchGainConfig& beta_sa,
+                 const BranchGainConfig& beta_ff);
 
 /// How many of these scalar gains are trained.
 int64_t n_trained(std::initializer_list<const GainConfig*> gains);

@@ -24,11 +24,13 @@ torch::Tensor sinusoids(int64_t n_positions, int64_t d) {
 
 }  // namespace
 
-EmbeddingImpl::EmbeddingImpl(const ModelConfig& config) {
+EmbeddingImpl::EmbeddingImpl(const ModelConfig& config) : dropout_(config.dropout.embedding) {
   const int64_t d = config.d_model;
-  tokens_ = register_parameter("tokens", torch::empty({config.n_embedding(), d}).normal_(0, config.init_std));
+  tokens_ =
+      register_parameter("tokens", initial_matrix(config.init.embedding, config.n_embedding(), d, config.init_std));
   positions_ = config.positions == PositionKind::learned
-                   ? register_parameter("positions", torch::empty({*config.n_positions, d}).normal_(0, config.init_std))
+                   ? register_parameter("positions",
+                                        initial_matrix(config.init.embedding, *config.n_positions, d, config.init_std))
                    : register_buffer("positions", sinusoids(*config.n_positions, d));
 }
 
@@ -36,7 +38,7 @@ torch::Tensor EmbeddingImpl::forward(const torch::Tensor& ids, int64_t first) {
   const int64_t end = first + ids.size(1);
   TORCH_CHECK(end <= positions_.size(0), "a sequence of ", end, " tokens, but there are ", positions_.size(0),
               " positions");
-  return at::embedding(tokens_, ids) + positions_.slice(0, first, end);
+  return dropout(dropout_, is_training(), at::embedding(tokens_, ids) + positions_.slice(0, first, end));
 }
 
 }  // namespace skipless

@@ -8,8 +8,9 @@
 
 namespace skipless {
 
-/// ids [B, T] -> [B, T, D]: token embedding + position embedding, of positions first, first + 1, ... Both tables start
-/// at N(0, init_std^2); sinusoidal positions are fixed: PE(p, 2i) = sin(p / 10000^(2i/D)), PE(p, 2i+1) = cos(the same).
+/// ids [B, T] -> [B, T, D]: token embedding + position embedding, of positions first, first + 1, ..., then dropout.
+/// Both tables start as init.embedding says; sinusoidal positions are fixed: PE(p, 2i) = sin(p / 10000^(2i/D)), PE(p,
+/// 2i+1) = cos(the same).
 class EmbeddingImpl : public torch::nn::Module {
  public:
   explicit EmbeddingImpl(const ModelConfig& config);
@@ -20,6 +21,7 @@ class EmbeddingImpl : public torch::nn::Module {
 
  private:
   torch::Tensor tokens_;
+  double dropout_;
   torch::Tensor positions_;  // [n_positions, D]: a parameter, or a buffer when sinusoidal
 };
 TORCH_MODULE(Embedding);

@@ -9,7 +9,7 @@
 namespace skipless {
 
 /// [.., d_model] -> [.., d_model] through d_ff. With geglu, W_1 gives d_ff values of which half gate the other half, so
-/// W_2 reads d_ff / 2. Both matrices start at N(0, init_std^2), biases at 0.
+/// W_2 reads d_ff / 2. Dropout ends it. The matrices start as init.feed_forward_in and _out say, biases at 0.
 class FeedForwardImpl : public torch::nn::Module {
  public:
   explicit FeedForwardImpl(const TransformerConfig& config);
@@ -22,6 +22,7 @@ class FeedForwardImpl : public torch::nn::Module {
  private:
   Activation activation_;
   double leaky_slope_;
+  double dropout_;
   torch::Tensor w_1_;  // [d_ff, d_model]
   torch::Tensor w_2_;  // [d_model, d_ff or d_ff / 2]
   torch::Tensor b_1_;  // [d_ff] or undefined

@@ -24,8 +24,8 @@ void HeadGainConfig::keys(Schema& s) {
   s.key("per_head", per_head, "one value per head, or one shared by all heads");
 }
 
-GainImpl::GainImpl(const GainConfig& config, int64_t n_head)
-    : is_zero_(config.fixed_at(0)), is_one_(config.fixed_at(1)) {
+GainImpl::GainImpl(const GainConfig& config, int64_t n_head, bool changes)
+    : is_zero_(!changes && config.fixed_at(0)), is_one_(!changes && config.fixed_at(1)) {
   const auto init = n_head > 0 ? torch::full({n_head, 1, 1}, *config.init) : torch::full({1}, *config.init);
   value_ = *config.trainable ? register_parameter("value", init) : register_buffer("value", init);
 }

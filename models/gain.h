@@ -33,7 +33,8 @@ struct HeadGainConfig : GainConfig {
 /// multiplies nothing; one fixed at 0 is not there at all: `is_zero()` tells its owner to leave the whole term out.
 class GainImpl : public torch::nn::Module {
  public:
-  explicit GainImpl(const GainConfig& config, int64_t n_head = 0);
+  /// `changes`: by other means than training, so that it is there whatever it starts at.
+  explicit GainImpl(const GainConfig& config, int64_t n_head = 0, bool changes = false);
 
   /// g * x
   torch::Tensor forward(const torch::Tensor& x) const { return is_one_ ? x : value_ * x; }

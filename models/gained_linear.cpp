@@ -1,7 +1,6 @@
 #include "models/gained_linear.h"
 
 #include <ATen/ops/linear.h>
-#include <torch/nn/init.h>
 
 #include <array>
 #include <cmath>
@@ -17,15 +16,9 @@ std::span<const EnumName<ProjectionKind>> enum_names(ProjectionKind) {
   return kNames;
 }
 
-std::span<const EnumName<WeightInit>> enum_names(WeightInit) {
-  static constexpr std::array<EnumName<WeightInit>, 3> kNames{
-      {{WeightInit::identity, "identity"}, {WeightInit::orthogonal, "orthogonal"}, {WeightInit::normal, "normal"}}};
-  return kNames;
-}
-
 void ProjectionConfig::keys(Schema& s) {
   s.key("kind", kind, "identity (no matrix), plain (W) or gained (alpha*W_init + beta*W); same: no exception");
-  s.key("init", init, "start of a plain matrix, or the fixed W_init of a gained one");
+  s.section("init", init, "start of a plain matrix, or the fixed W_init of a gained one");
   const bool gained = kind == ProjectionKind::gained;
   s.section("alpha", alpha, "gain on W_init", gained);
   s.section("beta", beta, "gain on W", gained);
@@ -39,6 +32,7 @@ void ProjectionConfig::resolve(bool gains_trainable) {
 
 void ProjectionConfig::check(Problems& problems, std::string_view section, bool exception) const {
   problems.within(section, [&](Problems& p) {
+    init.check(p, "init");
     if (kind == ProjectionKind::same && !exception) {
       p.add("kind", "'same' is for first_layer_value and last_layer_projection; here: identity, plain or gained");
     }
@@ -52,31 +46,17 @@ void ProjectionConfig::check(Problems& problems, std::string_view section, bool 
   });
 }
 
-namespace {
-
-torch::Tensor initial_matrix(WeightInit init, int64_t d, double normal_std) {
-  switch (init) {
-    case WeightInit::identity:
-      return torch::eye(d);
-    case WeightInit::orthogonal:
-      return torch::nn::init::orthogonal_(torch::empty({d, d}));
-    case WeightInit::normal:
-      return torch::empty({d, d}).normal_(0, normal_std);
-  }
-  TORCH_CHECK(false, "an initialisation outside the enum");
-}
-
-}  // namespace
-
-GainedLinearImpl::GainedLinearImpl(const ProjectionConfig& config, int64_t d, bool bias, double init_std)
+GainedLinearImpl::GainedLinearImpl(const ProjectionConfig& config, int64_t d, bool bias, double init_std,
+                                   double init_scale)
     : kind_(config.kind) {
   TORCH_CHECK(kind_ != ProjectionKind::same, "an exception must be resolved before it is built");
   if (kind_ == ProjectionKind::plain) {
-    weight_ = register_parameter("weight", initial_matrix(config.init, d, init_std));
+    weight_ = register_parameter("weight", initial_matrix(config.init, d, d, init_std, init_scale));
   } else if (kind_ == ProjectionKind::gained) {
     alpha_ = register_module("alpha", Gain(config.alpha));
     beta_ = register_module("beta", Gain(config.beta));
-    w_init_ = register_buffer("w_init", initial_matrix(config.init, d, 1 / std::sqrt(static_cast<double>(d))));
+    w_init_ =
+        register_buffer("w_init", initial_matrix(config.init, d, d, 1 / std::sqrt(static_cast<double>(d)), init_scale));
     weight_ = register_parameter("weight", torch::zeros({d, d}));
   }
   if (bias) bias_ = register_parameter("bias", torch::zeros({d}));

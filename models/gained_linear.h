@@ -9,21 +9,19 @@
 
 #include "configs/schema.h"
 #include "models/gain.h"
+#include "models/weight_init.h"
 
 namespace skipless {
 
 enum class ProjectionKind { same, identity, plain, gained };
 std::span<const EnumName<ProjectionKind>> enum_names(ProjectionKind);
 
-enum class WeightInit { identity, orthogonal, normal };
-std::span<const EnumName<WeightInit>> enum_names(WeightInit);
-
 /// How one of the two projections of attention is made.
 struct ProjectionConfig {
   /// `same` is for the exceptions of the first and the last layer alone: no exception.
   ProjectionKind kind = ProjectionKind::plain;
   /// Start of a plain matrix (normal: std `init_std`), or the fixed W_init of a gained one (normal: N(0, 1/d)).
-  WeightInit init = WeightInit::normal;
+  InitConfig init{};
   GainConfig alpha{};  // on W_init; default 1
   GainConfig beta{};   // on W, which starts at 0; default 1
 
@@ -38,7 +36,8 @@ struct ProjectionConfig {
 /// model.
 class GainedLinearImpl : public torch::nn::Module {
  public:
-  GainedLinearImpl(const ProjectionConfig& config, int64_t d, bool bias, double init_std);
+  /// `init_scale` multiplies the start of a plain matrix, or W_init.
+  GainedLinearImpl(const ProjectionConfig& config, int64_t d, bool bias, double init_std, double init_scale = 1);
 
   torch::Tensor forward(const torch::Tensor& x);
   /// The matrix in force, [out, in]. Only for a kind that has one.

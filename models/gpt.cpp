@@ -1,7 +1,10 @@
 #include "models/gpt.h"
 
 #include <ATen/ops/linear.h>
+#include <c10/core/GradMode.h>
 #include <fmt/format.h>
+
+#include "models/recompute.h"
 
 namespace skipless {
 
@@ -15,8 +18,8 @@ GptImpl::GptImpl(const ModelConfig& config) : config_(config) {
   if (config.block_config().attention_config().tie_init == TieInit::last_block) tie_last_block(stack);
   final_norm_ = register_module("final_norm", make_norm(config.final_norm, config.d_model, config.final_norm_eps));
   if (!config.tied_head) {
-    head_ =
-        register_parameter("head", torch::empty({config.n_embedding(), config.d_model}).normal_(0, config.init_std));
+    head_ = register_parameter(
+        "head", initial_matrix(config.init.embedding, config.n_embedding(), config.d_model, config.init_std));
   }
 }
 
@@ -31,7 +34,8 @@ std::vector<torch::Tensor> GptImpl::hidden_states(const torch::Tensor& ids, cons
 torch::Tensor GptImpl::final_hidden(const torch::Tensor& ids, const torch::Tensor& kept) {
   const AttentionMask mask{.causal = true, .kept = kept};
   auto x = embedding_->forward(ids);
-  for (const auto& block : blocks_) x = block->forward(x, mask);
+  const bool recompute = recompute_ && c10::GradMode::is_enabled();
+  for (const auto& block : blocks_) x = recompute ? recomputed(block, x, mask) : block->forward(x, mask);
   return final_norm_->forward(x);
 }
 
@@ -43,6 +47,18 @@ torch::Tensor GptImpl::extend(const torch::Tensor& ids, GptCache& cache) {
     x = blocks_[i]->forward(x, mask);
   }
   return final_norm_->forward(x);
+}
+
+void GptImpl::begin_step(int64_t step) {
+  for (const auto& module : modules()) {
+    if (auto* follower = dynamic_cast<StepFollower*>(module.get())) follower->begin_step(step);
+  }
+}
+
+void GptImpl::end_step(const torch::Tensor& skipped) {
+  for (const auto& module : modules()) {
+    if (auto* follower = dynamic_cast<StepFollower*>(module.get())) follower->end_step(skipped);
+  }
 }
 
 torch::Tensor GptImpl::logits(const torch::Tensor& hidden) {

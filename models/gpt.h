@@ -45,6 +45,15 @@ class GptImpl : public torch::nn::Module {
   /// logits never stand in memory all at once (token_loss.h).
   TokenLoss next_token_loss(const torch::Tensor& ids, const torch::Tensor& labels = {}, const torch::Tensor& kept = {});
 
+  /// Around the micro-batches of optimizer step `step` (from 0): sets the lambda of an identity start, and lets gains
+  /// under feedback follow what they measured (step_follower.h). `skipped`: scalar on the device, not 0 where the
+  /// optimizer changes nothing at this step.
+  void begin_step(int64_t step);
+  void end_step(const torch::Tensor& skipped);
+
+  /// Whether blocks keep their input alone and run forward again for their backward (recompute.h).
+  void set_recompute(bool recompute) { recompute_ = recompute; }
+
   /// [B, T, D] each: the input of every block, then the output of the final norm: n_layer + 1 tensors.
   std::vector<torch::Tensor> hidden_states(const torch::Tensor& ids, const torch::Tensor& kept = {});
   /// The last of them for ids that follow those of `cache`, which they are added to, without a gradient: the same as
@@ -62,6 +71,7 @@ class GptImpl : public torch::nn::Module {
   torch::Tensor final_hidden(const torch::Tensor& ids, const torch::Tensor& kept);
 
   ModelConfig config_;
+  bool recompute_ = false;
   Embedding embedding_{nullptr};
   std::vector<Block> blocks_;
   Norm final_norm_;

@@ -68,6 +68,9 @@ void ModelConfig::check(Problems& problems) const {
     problems.add("n_positions",
                  fmt::format("{} positions are fewer than context_length {}", *n_positions, context_length));
   }
+  if (init.depth_scaled && block_config().attention_config().tie_init != TieInit::none) {
+    problems.add("init.depth_scaled", fmt::format("scales W_P, but {}.tie_init makes it undo W_V", block));
+  }
   for (const auto& variant : block_variants()) {
     problems.within(variant.name, [&](Problems& p) { blocks[std::string(variant.name)].check(p); });
   }

@@ -1,5 +1,7 @@
 #include "models/model_info.h"
 
+#include <algorithm>
+
 #include "models/feed_forward.h"
 #include "models/token_loss.h"
 
@@ -8,10 +10,11 @@ namespace skipless {
 namespace {
 
 int64_t matrix_parameters(const ModelConfig& config) {
+  const auto settings = config.block_config().settings(config);
   int64_t sum = config.n_embedding() * config.d_model;  // the head, tied or not
   for (int64_t layer = 0; layer < config.n_layer; ++layer) {
-    sum += config.block_config().attention_config().n_matrix_parameters(config, layer) +
-           FeedForwardImpl::n_matrix_parameters(config);
+    sum += config.block_config().attention_config().n_matrix_parameters(settings, layer) +
+           FeedForwardImpl::n_matrix_parameters(settings);
   }
   return sum;
 }
@@ -19,11 +22,12 @@ int64_t matrix_parameters(const ModelConfig& config) {
 /// Floats that one block keeps per token for its backward pass.
 double kept_floats(const ModelConfig& config, int64_t layer) {
   const double d = static_cast<double>(config.d_model), d_ff = static_cast<double>(*config.d_ff);
+  const auto settings = config.block_config().settings(config);
   const auto& attention = config.block_config().attention_config();
-  double kept = 2 * d;                                // q, k
-  kept += 2 * d;                                      // the attention's output, before and after its gain
-  kept += config.norm == NormKind::none ? d : 3 * d;  // each norm's input and normalised output; the block's output
-  if (config.qk_norm) kept += 2 * d;
+  double kept = 2 * d;                                  // q, k
+  kept += 2 * d;                                        // the attention's output, before and after its gain
+  kept += settings.norm == NormKind::none ? d : 3 * d;  // each norm's input and normalised output; the block's output
+  if (settings.qk_norm) kept += 2 * d;
   if (attention.value_of(layer).kind != ProjectionKind::identity) kept += d;
   if (attention.projection_of(layer, config.n_layer).kind != ProjectionKind::identity) kept += d;
   if (!attention.shape.gamma.fixed_at(0)) kept += d;  // the running mean, which its gain multiplies
@@ -37,9 +41,10 @@ double kept_floats(const ModelConfig& config, int64_t layer) {
 
 std::vector<PartSize> parameter_table(const ModelConfig& config) {
   const int64_t d = config.d_model;
+  const auto settings = config.block_config().settings(config);
   PartSize attention{"attention"}, feed_forward{"feed-forward"}, rest{"norms and gains of the blocks"};
   for (int64_t layer = 0; layer < config.n_layer; ++layer) {
-    const int64_t of_attention = config.block_config().attention_config().n_parameters(config, layer);
+    const int64_t of_attention = config.block_config().attention_config().n_parameters(settings, layer);
     const int64_t of_feed_forward = FeedForwardImpl::n_parameters(config);
     attention.parameters += of_attention;
     feed_forward.parameters += of_feed_forward;
@@ -67,12 +72,17 @@ FlopsPerToken flops_per_token(const ModelConfig& config) {
   return {.forward = forward, .training = 3 * forward};
 }
 
-MemoryEstimate training_memory(const ModelConfig& config, int64_t sequences) {
+MemoryEstimate training_memory(const ModelConfig& config, int64_t sequences, bool recompute) {
   const double parameters = static_cast<double>(n_parameters(config));
   const double tokens = static_cast<double>(sequences * config.context_length);
   const int64_t rows = loss_chunk_rows(sequences * (config.context_length - 1), config.n_embedding());
   double kept = 2.0 * static_cast<double>(config.d_model);  // embedding sum, final norm
-  for (int64_t layer = 0; layer < config.n_layer; ++layer) kept += kept_floats(config, layer);
+  double largest = 0;
+  for (int64_t layer = 0; layer < config.n_layer; ++layer) {
+    largest = std::max(largest, kept_floats(config, layer));
+    kept += recompute ? static_cast<double>(config.d_model) : kept_floats(config, layer);
+  }
+  if (recompute) kept += largest;
   return {.weights = 4 * parameters,
           .gradients = 4 * parameters,
           .optimizer = 8 * parameters,

@@ -38,8 +38,9 @@ struct MemoryEstimate {
   double logits = 0;       // a chunk of logits, twice, and the new gradient of the output matrix (token_loss.h)
   double total() const { return weights + gradients + optimizer + activations + logits; }
 };
-/// `sequences`: of one micro-batch. An estimate: it counts the tensors that each operation saves, and neither the
-/// allocator's slack nor the libraries' own buffers.
-MemoryEstimate training_memory(const ModelConfig& config, int64_t sequences);
+/// `sequences`: of one micro-batch. `recompute`: train.recompute, with which one block at a time keeps more than its
+/// input. An estimate: it counts the tensors that each operation saves, and neither the allocator's slack nor the
+/// libraries' own buffers.
+MemoryEstimate training_memory(const ModelConfig& config, int64_t sequences, bool recompute = false);
 
 }  // namespace skipless

@@ -4,6 +4,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cumsum.h>
 #include <ATen/ops/eye.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
@@ -14,6 +15,7 @@
 #include <optional>
 
 #include "models/attention_cache.h"
+#include "models/dropout.h"
 
 namespace skipless {
 
@@ -80,23 +82,36 @@ torch::Tensor visible(int64_t queries, int64_t keys, const AttentionMask& mask, 
 }
 
 torch::Tensor softmax_attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
-                                const AttentionMask& mask) {
+                                const AttentionMask& mask, double dropout) {
   const int64_t queries = q.size(-2), keys = k.size(-2);
   // A single query sees all keys there are; LibTorch's own causal mask is for as many queries as keys.
   const bool alone = queries == 1 && mask.causal;
   if (!mask.kept.defined() && (queries == keys || alone)) {
-    return at::scaled_dot_product_attention(q, k, v, /*attn_mask=*/{}, /*dropout_p=*/0.0, mask.causal && !alone);
+    return at::scaled_dot_product_attention(q, k, v, /*attn_mask=*/{}, dropout, mask.causal && !alone);
   }
-  return at::scaled_dot_product_attention(q, k, v, visible(queries, keys, mask, q.device()));
+  return at::scaled_dot_product_attention(q, k, v, visible(queries, keys, mask, q.device()), dropout);
+}
+
+/// lambda*I + (1 - lambda)*P, or the same of their products with V. Exactly the one at lambda 1, the other at 0.
+torch::Tensor interpolated(const torch::Tensor& lambda, const torch::Tensor& of_identity, const torch::Tensor& of_p) {
+  return lambda * of_identity + (1 - lambda) * of_p;
 }
 
 }  // namespace
 
-ShapedAttentionImpl::ShapedAttentionImpl(const ShapedAttentionConfig& config, int64_t n_head, double soft_cap)
-    : soft_cap_(soft_cap) {
+ShapedAttentionImpl::ShapedAttentionImpl(const ShapedAttentionConfig& config, int64_t n_head, double soft_cap,
+                                         double dropout, const IdentityStartConfig& identity_start)
+    : soft_cap_(soft_cap), dropout_(dropout), identity_start_(identity_start) {
   alpha_ = register_module("alpha", make_gain(config.alpha, n_head));
   beta_ = register_module("beta", make_gain(config.beta, n_head));
   gamma_ = register_module("gamma", make_gain(config.gamma, n_head));
+  if (identity_start.schedule != IdentitySchedule::off) {
+    lambda_ = register_buffer("lambda", at::full({}, identity_start.lambda(0)));
+  }
+}
+
+void ShapedAttentionImpl::begin_step(int64_t step) {
+  if (lambda_.defined()) lambda_.fill_(identity_start_.lambda(step));
 }
 
 torch::Tensor ShapedAttentionImpl::forward(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
@@ -106,13 +121,13 @@ torch::Tensor ShapedAttentionImpl::forward(const torch::Tensor& q, const torch::
   if (cache != nullptr) cache->append(k, v);
   const auto all_k = cache != nullptr ? cache->keys() : k, all_v = cache != nullptr ? cache->values() : v;
   if (soft_cap_ > 0) return plain(q, all_k, all_v, mask);
-  auto out = beta_->forward(softmax_attention(q, all_k, all_v, mask));
+  auto out = beta_->forward(softmax_attention(q, all_k, all_v, mask, is_training() ? dropout_ : 0));
   if (!gamma_->is_zero()) {
     const auto mean = cache != nullptr ? cache->running_mean(v) : mask.causal ? running_mean(v) : uniform_mean(v);
     out = out - gamma_->forward(mean);
   }
   if (!alpha_->is_zero()) out = out + alpha_->forward(v);
-  return out;
+  return lambda_.defined() ? interpolated(lambda_, v, out) : out;
 }
 
 torch::Tensor ShapedAttentionImpl::matrix(const torch::Tensor& q, const torch::Tensor& k, const AttentionMask& mask) {
@@ -120,10 +135,11 @@ torch::Tensor ShapedAttentionImpl::matrix(const torch::Tensor& q, const torch::T
   auto s = at::matmul(q, k.transpose(-1, -2)) / std::sqrt(static_cast<double>(q.size(-1)));
   if (soft_cap_ > 0) s = soft_cap_ * at::tanh(s / soft_cap_);
   s = s.masked_fill(visible(queries, keys, mask, q.device()).logical_not(), -std::numeric_limits<double>::infinity());
-  auto p = beta_->forward(at::_safe_softmax(s, -1));
+  auto p = beta_->forward(dropout(dropout_, is_training(), at::_safe_softmax(s, -1)));
   if (!gamma_->is_zero()) p = p - gamma_->forward(centring_matrix(queries, keys, mask.causal, q.options()));
-  if (!alpha_->is_zero()) p = p + alpha_->forward(at::eye(keys, q.options()).slice(0, keys - queries));
-  return p;
+  const auto identity = at::eye(keys, q.options()).slice(0, keys - queries);
+  if (!alpha_->is_zero()) p = p + alpha_->forward(identity);
+  return lambda_.defined() ? interpolated(lambda_, identity, p) : p;
 }
 
 torch::Tensor ShapedAttentionImpl::plain(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,

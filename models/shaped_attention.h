@@ -6,6 +6,8 @@
 
 #include "configs/schema.h"
 #include "models/gain.h"
+#include "models/identity_start.h"
+#include "models/step_follower.h"
 
 namespace skipless {
 
@@ -28,10 +30,12 @@ struct AttentionMask {
   bool causal = true;
   /// [B, T] bool, true where a token is kept; undefined: every token. In a causal model it leaves C unchanged, as in
   /// the authors' code: real tokens never see the padding on their right, so only padded rows feel the difference.
-  torch::Tensor kept;
+  torch::Tensor kept{};
   /// Of the layer that is called; null: none. Its tokens come before those of the call, which are added to it. For
   /// causal models without padding.
   AttentionCache* cache = nullptr;
+  /// The pass repeats an earlier one for its backward (recompute.h): what counts once per pass was counted then.
+  bool recomputing = false;
 };
 
 /// Q, K, V [B, H, T, dh] -> [B, H, T, dh]. With a cache of S tokens, keys and values are those of S + T tokens.
@@ -39,9 +43,17 @@ struct AttentionMask {
 /// Ordinary path: alpha*V + beta*SDPA(Q, K, V) - gamma*mean_C(V), where mean_C is the running mean over positions, so
 /// that no T x T matrix of our own stands in memory. The logit soft-cap c*tanh(S/c) changes S inside the softmax, which
 /// LibTorch's fused attention cannot do: with it the plain formula below runs, whose memory grows with T^2.
-class ShapedAttentionImpl : public torch::nn::Module {
+///
+/// Dropout acts on A alone: I and C are no choice of the queries, and beta*A - gamma*C is no longer 0 at the start.
+/// With an identity start P becomes lambda*I + (1 - lambda)*P (identity_start.h); lambda is a buffer of that name. At
+/// lambda 1 the output is V, and the gradients of queries and keys are 0; at lambda 0 it is the output without.
+class ShapedAttentionImpl : public torch::nn::Module, public StepFollower {
  public:
-  ShapedAttentionImpl(const ShapedAttentionConfig& config, int64_t n_head, double soft_cap);
+  ShapedAttentionImpl(const ShapedAttentionConfig& config, int64_t n_head, double soft_cap, double dropout = 0,
+                      const IdentityStartConfig& identity_start = {});
+
+  void begin_step(int64_t step) override;
+  void end_step(const torch::Tensor&) override {}
 
   torch::Tensor forward(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
                         const AttentionMask& mask);
@@ -58,6 +70,9 @@ class ShapedAttentionImpl : public torch::nn::Module {
   Gain beta_{nullptr};
   Gain gamma_{nullptr};
   double soft_cap_;
+  double dropout_;
+  IdentityStartConfig identity_start_;
+  torch::Tensor lambda_;  // scalar; only with an identity start
 };
 TORCH_MODULE(ShapedAttention);
 

@@ -26,6 +26,9 @@ void TransformerConfig::keys(Schema& s) {
   s.key("qk_norm", qk_norm, "RMSNorm of every query and key, one scale of the head's size each");
   s.key("soft_cap", soft_cap, Range<double>::between(0, 1e6), "c: attention logits S become c*tanh(S/c); 0: off");
   s.key("init_std", init_std, Range<double>::between(0, 10), "standard deviation of the normal initialisation");
+  s.section("init", init, "start of the matrices that all variants have, where it is not N(0, init_std^2)");
+  s.section("dropout", dropout, "probabilities of dropout while training");
+  s.section("identity_start", identity_start, "attention begins as the identity, A(X) = V, and fades in");
 }
 
 void TransformerConfig::resolve() {
@@ -33,6 +36,7 @@ void TransformerConfig::resolve() {
 }
 
 void TransformerConfig::check(Problems& problems) const {
+  problems.within("init", [&](Problems& p) { init.check(p); });
   if (d_model % n_head != 0) {
     problems.add("n_head", fmt::format("d_model {} is not divisible by n_head {}", d_model, n_head));
   }

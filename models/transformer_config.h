@@ -6,7 +6,10 @@
 
 #include "configs/schema.h"
 #include "models/activation.h"
+#include "models/dropout.h"
+#include "models/identity_start.h"
 #include "models/norm.h"
+#include "models/weight_init.h"
 
 namespace skipless {
 
@@ -33,6 +36,9 @@ struct TransformerConfig {
   bool qk_norm = false;  // RMSNorm of every query and key, per head
   double soft_cap = 0;   // c: attention logits S become c*tanh(S/c); 0: off
   double init_std = 0.02;
+  InitConfigs init;
+  DropoutConfig dropout;
+  IdentityStartConfig identity_start;
 
   int64_t head_size() const { return d_model / n_head; }
 

@@ -32,6 +32,7 @@ struct TrainConfig : BudgetConfig, BatchConfig {
   int64_t eval_tokens = 262'144;
   int64_t save_every = 500;
   int64_t keep_checkpoints = 2;
+  bool recompute = false;
   int64_t log_every = 10;
   std::string device = "cpu";
   int64_t threads = 0;

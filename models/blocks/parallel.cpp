@@ -9,10 +9,11 @@ void ParallelBlockImpl::Config::keys(Schema& s) {
   s.section("beta_ff", beta_ff, "gain of the feed-forward branch");
 }
 
-void ParallelBlockImpl::Config::resolve(const TransformerConfig& config) {
+void ParallelBlockImpl::Config::resolve(const TransformerConfig&) {
   attention.shape.resolve_ordinary();
-  attention.resolve(config, /*gains_trainable=*/false);
-  for (auto* gain : {&alpha_comb, &beta_sa, &beta_ff}) gain->resolve(1, false);
+  attention.resolve(/*gains_trainable=*/false);
+  alpha_comb.resolve(1, false);
+  for (auto* gain : {&beta_sa, &beta_ff}) gain->resolve(1, false);
 }
 
 Block ParallelBlockImpl::Config::build(const TransformerConfig& config, int64_t layer) const {
@@ -29,13 +30,13 @@ ParallelBlockImpl::ParallelBlockImpl(const Config& config, const TransformerConf
   attention_ = register_module("attention", Attention(config.attention, transformer, layer));
   feed_forward_ = register_module("feed_forward", FeedForward(transformer));
   alpha_comb_ = register_module("alpha_comb", Gain(config.alpha_comb));
-  beta_sa_ = register_module("beta_sa", Gain(config.beta_sa));
-  beta_ff_ = register_module("beta_ff", Gain(config.beta_ff));
+  beta_sa_ = register_module("beta_sa", BranchGain(config.beta_sa));
+  beta_ff_ = register_module("beta_ff", BranchGain(config.beta_ff));
 }
 
 torch::Tensor ParallelBlockImpl::forward(const torch::Tensor& x, const AttentionMask& mask) {
   const auto n = norm_->forward(x);
-  const auto branches = gained_sum(beta_ff_, feed_forward_->forward(n), beta_sa_, attention_->forward(n, mask));
+  const auto branches = branch_sum(beta_ff_, feed_forward_->forward(n), beta_sa_, attention_->forward(n, mask), mask);
   return alpha_comb_->is_zero() ? branches : alpha_comb_->forward(x) + branches;
 }
 

@@ -11,11 +11,12 @@ class ParallelBlockImpl : public BlockImpl {
  public:
   struct Config : CloneableBlockConfig<Config> {
     AttentionConfig attention;
-    GainConfig alpha_comb, beta_sa, beta_ff;
+    GainConfig alpha_comb;
+    BranchGainConfig beta_sa, beta_ff;
 
     void keys(Schema& s) override;
     void resolve(const TransformerConfig& config) override;
-    void check(Problems& problems) const override { attention.check(problems); }
+    void check(Problems& problems) const override { check_block(problems, attention, beta_sa, beta_ff); }
     const AttentionConfig& attention_config() const override { return attention; }
     Block build(const TransformerConfig& config, int64_t layer) const override;
     int64_t n_parameters(const TransformerConfig& config, int64_t layer) const override;
@@ -29,7 +30,8 @@ class ParallelBlockImpl : public BlockImpl {
   Norm norm_;
   Attention attention_{nullptr};
   FeedForward feed_forward_{nullptr};
-  Gain alpha_comb_{nullptr}, beta_sa_{nullptr}, beta_ff_{nullptr};
+  Gain alpha_comb_{nullptr};
+  BranchGain beta_sa_{nullptr}, beta_ff_{nullptr};
 };
 
 }  // namespace skipless

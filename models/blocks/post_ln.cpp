@@ -10,10 +10,11 @@ void PostLnBlockImpl::Config::keys(Schema& s) {
   s.section("beta_ff", beta_ff, "gain of the feed-forward branch");
 }
 
-void PostLnBlockImpl::Config::resolve(const TransformerConfig& config) {
+void PostLnBlockImpl::Config::resolve(const TransformerConfig&) {
   attention.shape.resolve_ordinary();
-  attention.resolve(config, /*gains_trainable=*/false);
-  for (auto* gain : {&alpha_sa, &beta_sa, &alpha_ff, &beta_ff}) gain->resolve(1, false);
+  attention.resolve(/*gains_trainable=*/false);
+  for (auto* gain : {&alpha_sa, &alpha_ff}) gain->resolve(1, false);
+  for (auto* gain : {&beta_sa, &beta_ff}) gain->resolve(1, false);
 }
 
 Block PostLnBlockImpl::Config::build(const TransformerConfig& config, int64_t layer) const {
@@ -32,16 +33,16 @@ PostLnBlockImpl::PostLnBlockImpl(const Config& config, const TransformerConfig& 
   norm_2_ = register_module("norm_2", make_block_norm(transformer));
   feed_forward_ = register_module("feed_forward", FeedForward(transformer));
   alpha_sa_ = register_module("alpha_sa", Gain(config.alpha_sa));
-  beta_sa_ = register_module("beta_sa", Gain(config.beta_sa));
+  beta_sa_ = register_module("beta_sa", BranchGain(config.beta_sa));
   alpha_ff_ = register_module("alpha_ff", Gain(config.alpha_ff));
-  beta_ff_ = register_module("beta_ff", Gain(config.beta_ff));
+  beta_ff_ = register_module("beta_ff", BranchGain(config.beta_ff));
 }
 
 torch::Tensor PostLnBlockImpl::forward(const torch::Tensor& x, const AttentionMask& mask) {
   const auto x_0 = norm_1_->forward(x);
-  const auto u = gained_sum(alpha_sa_, x_0, beta_sa_, attention_->forward(x_0, mask));
+  const auto u = gained_sum(alpha_sa_, x_0, beta_sa_, attention_->forward(x_0, mask), mask);
   const auto u_0 = norm_2_->forward(u);
-  return gained_sum(alpha_ff_, u_0, beta_ff_, feed_forward_->forward(u_0));
+  return gained_sum(alpha_ff_, u_0, beta_ff_, feed_forward_->forward(u_0), mask);
 }
 
 }  // namespace skipless

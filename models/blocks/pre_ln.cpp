@@ -10,10 +10,11 @@ void PreLnBlockImpl::Config::keys(Schema& s) {
   s.section("beta_ff", beta_ff, "gain of the feed-forward branch");
 }
 
-void PreLnBlockImpl::Config::resolve(const TransformerConfig& config) {
+void PreLnBlockImpl::Config::resolve(const TransformerConfig&) {
   attention.shape.resolve_ordinary();
-  attention.resolve(config, /*gains_trainable=*/false);
-  for (auto* gain : {&alpha_sa, &beta_sa, &alpha_ff, &beta_ff}) gain->resolve(1, false);
+  attention.resolve(/*gains_trainable=*/false);
+  for (auto* gain : {&alpha_sa, &alpha_ff}) gain->resolve(1, false);
+  for (auto* gain : {&beta_sa, &beta_ff}) gain->resolve(1, false);
 }
 
 Block PreLnBlockImpl::Config::build(const TransformerConfig& config, int64_t layer) const {
@@ -32,14 +33,14 @@ PreLnBlockImpl::PreLnBlockImpl(const Config& config, const TransformerConfig& tr
   norm_2_ = register_module("norm_2", make_block_norm(transformer));
   feed_forward_ = register_module("feed_forward", FeedForward(transformer));
   alpha_sa_ = register_module("alpha_sa", Gain(config.alpha_sa));
-  beta_sa_ = register_module("beta_sa", Gain(config.beta_sa));
+  beta_sa_ = register_module("beta_sa", BranchGain(config.beta_sa));
   alpha_ff_ = register_module("alpha_ff", Gain(config.alpha_ff));
-  beta_ff_ = register_module("beta_ff", Gain(config.beta_ff));
+  beta_ff_ = register_module("beta_ff", BranchGain(config.beta_ff));
 }
 
 torch::Tensor PreLnBlockImpl::forward(const torch::Tensor& x, const AttentionMask& mask) {
-  const auto u = gained_sum(alpha_sa_, x, beta_sa_, attention_->forward(norm_1_->forward(x), mask));
-  return gained_sum(alpha_ff_, u, beta_ff_, feed_forward_->forward(norm_2_->forward(u)));
+  const auto u = gained_sum(alpha_sa_, x, beta_sa_, attention_->forward(norm_1_->forward(x), mask), mask);
+  return gained_sum(alpha_ff_, u, beta_ff_, feed_forward_->forward(norm_2_->forward(u)), mask);
 }
 
 }  // namespace skipless

@@ -11,8 +11,8 @@ void SasBlockImpl::Config::keys(Schema& s) {
 
 void SasBlockImpl::Config::resolve(const TransformerConfig& config) {
   attention.shape.resolve_shaped();
-  if (!attention.query_init_std) attention.query_init_std = 0;
-  attention.resolve(config, /*gains_trainable=*/true);
+  attention.start_queries_at_zero();
+  attention.resolve(/*gains_trainable=*/true);
   beta_sa.resolve(1, true);
   alpha_ff.resolve(1, true);
   beta_ff.resolve(skipless_beta_ff(config), true);
@@ -33,14 +33,14 @@ SasBlockImpl::SasBlockImpl(const Config& config, const TransformerConfig& transf
   attention_ = register_module("attention", Attention(config.attention, transformer, layer));
   norm_2_ = register_module("norm_2", make_block_norm(transformer));
   feed_forward_ = register_module("feed_forward", FeedForward(transformer));
-  beta_sa_ = register_module("beta_sa", Gain(config.beta_sa));
+  beta_sa_ = register_module("beta_sa", BranchGain(config.beta_sa));
   alpha_ff_ = register_module("alpha_ff", Gain(config.alpha_ff));
-  beta_ff_ = register_module("beta_ff", Gain(config.beta_ff));
+  beta_ff_ = register_module("beta_ff", BranchGain(config.beta_ff));
 }
 
 torch::Tensor SasBlockImpl::forward(const torch::Tensor& x, const AttentionMask& mask) {
-  const auto u = beta_sa_->forward(attention_->forward(norm_1_->forward(x), mask));
-  return gained_sum(alpha_ff_, u, beta_ff_, feed_forward_->forward(norm_2_->forward(u)));
+  const auto u = beta_sa_->forward(attention_->forward(norm_1_->forward(x), mask), mask);
+  return gained_sum(alpha_ff_, u, beta_ff_, feed_forward_->forward(norm_2_->forward(u)), mask);
 }
 
 }  // namespace skipless

@@ -15,14 +15,15 @@ class SasBlockImpl : public BlockImpl {
   struct Config : CloneableBlockConfig<Config> {
     AttentionConfig attention{
         .value = {.kind = ProjectionKind::identity},
-        .first_layer_value = {.kind = ProjectionKind::gained, .init = WeightInit::identity},
+        .first_layer_value = {.kind = ProjectionKind::gained, .init = {.kind = WeightInit::identity}},
         .projection = {.kind = ProjectionKind::identity},
     };
-    GainConfig beta_sa, alpha_ff, beta_ff;
+    GainConfig alpha_ff;
+    BranchGainConfig beta_sa, beta_ff;
 
     void keys(Schema& s) override;
     void resolve(const TransformerConfig& config) override;
-    void check(Problems& problems) const override { attention.check(problems); }
+    void check(Problems& problems) const override { check_block(problems, attention, beta_sa, beta_ff); }
     const AttentionConfig& attention_config() const override { return attention; }
     Block build(const TransformerConfig& config, int64_t layer) const override;
     int64_t n_parameters(const TransformerConfig& config, int64_t layer) const override;
@@ -36,7 +37,8 @@ class SasBlockImpl : public BlockImpl {
   Norm norm_1_, norm_2_;
   Attention attention_{nullptr};
   FeedForward feed_forward_{nullptr};
-  Gain beta_sa_{nullptr}, alpha_ff_{nullptr}, beta_ff_{nullptr};
+  Gain alpha_ff_{nullptr};
+  BranchGain beta_sa_{nullptr}, beta_ff_{nullptr};
 };
 
 }  // namespace skipless

@@ -10,8 +10,8 @@ void SasPBlockImpl::Config::keys(Schema& s) {
 
 void SasPBlockImpl::Config::resolve(const TransformerConfig& config) {
   attention.shape.resolve_shaped();
-  if (!attention.query_init_std) attention.query_init_std = 0;
-  attention.resolve(config, /*gains_trainable=*/true);
+  attention.start_queries_at_zero();
+  attention.resolve(/*gains_trainable=*/true);
   beta_sa.resolve(1, true);
   beta_ff.resolve(skipless_beta_ff(config), true);
 }
@@ -29,13 +29,13 @@ SasPBlockImpl::SasPBlockImpl(const Config& config, const TransformerConfig& tran
   norm_ = register_module("norm", make_first_norm(transformer, layer));
   attention_ = register_module("attention", Attention(config.attention, transformer, layer));
   feed_forward_ = register_module("feed_forward", FeedForward(transformer));
-  beta_sa_ = register_module("beta_sa", Gain(config.beta_sa));
-  beta_ff_ = register_module("beta_ff", Gain(config.beta_ff));
+  beta_sa_ = register_module("beta_sa", BranchGain(config.beta_sa));
+  beta_ff_ = register_module("beta_ff", BranchGain(config.beta_ff));
 }
 
 torch::Tensor SasPBlockImpl::forward(const torch::Tensor& x, const AttentionMask& mask) {
   const auto n = norm_->forward(x);
-  return gained_sum(beta_ff_, feed_forward_->forward(n), beta_sa_, attention_->forward(n, mask));
+  return branch_sum(beta_ff_, feed_forward_->forward(n), beta_sa_, attention_->forward(n, mask), mask);
 }
 
 }  // namespace skipless

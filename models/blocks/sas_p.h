@@ -13,14 +13,14 @@ class SasPBlockImpl : public BlockImpl {
   struct Config : CloneableBlockConfig<Config> {
     AttentionConfig attention{
         .value = {.kind = ProjectionKind::identity},
-        .first_layer_value = {.kind = ProjectionKind::gained, .init = WeightInit::identity},
+        .first_layer_value = {.kind = ProjectionKind::gained, .init = {.kind = WeightInit::identity}},
         .projection = {.kind = ProjectionKind::identity},
     };
-    GainConfig beta_sa, beta_ff;
+    BranchGainConfig beta_sa, beta_ff;
 
     void keys(Schema& s) override;
     void resolve(const TransformerConfig& config) override;
-    void check(Problems& problems) const override { attention.check(problems); }
+    void check(Problems& problems) const override { check_block(problems, attention, beta_sa, beta_ff); }
     const AttentionConfig& attention_config() const override { return attention; }
     Block build(const TransformerConfig& config, int64_t layer) const override;
     int64_t n_parameters(const TransformerConfig& config, int64_t layer) const override;
@@ -34,7 +34,7 @@ class SasPBlockImpl : public BlockImpl {
   Norm norm_;
   Attention attention_{nullptr};
   FeedForward feed_forward_{nullptr};
-  Gain beta_sa_{nullptr}, beta_ff_{nullptr};
+  BranchGain beta_sa_{nullptr}, beta_ff_{nullptr};
 };
 
 }  // namespace skipless

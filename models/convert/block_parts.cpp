@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "configs/error.h"
+#include "models/blocks/op.h"
 #include "models/blocks/parallel.h"
 #include "models/blocks/post_ln.h"
 #include "models/blocks/pre_ln.h"
@@ -35,6 +36,7 @@ struct Row {
 constexpr Row kRows[] = {
     {"pre_ln", parts_of<PreLnBlockImpl::Config>, false},
     {"post_ln", parts_of<PostLnBlockImpl::Config>, false},
+    {"op", parts_of<OpBlockImpl::Config>, false},
     {"parallel", parts_of<ParallelBlockImpl::Config>, true},
     {"v_skipinit", parts_of<VSkipInitBlockImpl::Config>, false},
     {"sas", parts_of<SasBlockImpl::Config>, false},

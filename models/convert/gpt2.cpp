@@ -119,14 +119,11 @@ Activation activation(const Gpt2Settings& settings) {
   settings.wrong("activation_function", value, "gelu_new, gelu_pytorch_tanh, gelu, relu");
 }
 
-ModelConfig model_config(const json& file, const std::string& source, std::vector<std::string>& notes) {
+ModelConfig model_config(const json& file, const std::string& source) {
   const Gpt2Settings s(file, source);
   s.require("scale_attn_weights", true);
   s.require("scale_attn_by_inverse_layer_idx", false);
   s.require("add_cross_attention", false);
-  for (const char* key : {"resid_pdrop", "embd_pdrop", "attn_pdrop"}) {
-    if (s.number(key, 0) != 0) notes.push_back(fmt::format("{} {}: this model has no dropout", key, s.number(key, 0)));
-  }
   ModelConfig config;
   config.block = "pre_ln";
   config.n_layer = s.count("n_layer");
@@ -143,6 +140,9 @@ ModelConfig model_config(const json& file, const std::string& source, std::vecto
   config.bias = {.query_key = true, .value = true, .projection = true, .feed_forward = true};
   config.tied_head = s.flag("tie_word_embeddings", true);
   config.init_std = s.number("initializer_range", 0.02);
+  config.dropout = {.embedding = s.number("embd_pdrop", 0),
+                    .attention = s.number("attn_pdrop", 0),
+                    .branch = s.number("resid_pdrop", 0)};
   finish_config(config, source);
   return config;
 }
@@ -172,7 +172,7 @@ bool is_gpt2_config(const json& settings) {
 
 ImportedModel import_gpt2(const json& settings, Tensors theirs, const std::string& source) {
   ImportedModel result;
-  result.config = model_config(settings, source, result.notes);
+  result.config = model_config(settings, source);
   theirs = with_prefix(std::move(theirs));
   std::erase_if(theirs, [](const auto& item) {
     return item.first.ends_with(".attn.bias") || item.first.ends_with(".attn.masked_bias");

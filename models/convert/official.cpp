@@ -22,7 +22,9 @@ constexpr const char* kConstants = "const/";
 class OfficialMapBuilder {
  public:
   explicit OfficialMapBuilder(const ModelConfig& config)
-      : config_(config), parts_(block_parts(config_)), d_(config_.d_model), head_count_(config_.n_head) {}
+      : config_(config), parts_(block_parts(config_)), d_(config_.d_model), head_count_(config_.n_head) {
+    static_cast<TransformerConfig&>(config_) = config_.block_config().settings(config_);
+  }
 
   TensorMap build() {
     add(kEmbedding, {config_.vocab_size, d_}, "embedding.tokens");
@@ -228,7 +230,8 @@ void add_identities(const TensorMap& map, const ModelConfig& config, Tensors& th
     if (entry.is_parameter || theirs.count(entry.name) > 0) continue;
     const bool of_value = entry.name.ends_with("v_attn.id");
     const int64_t layer = std::stoll(entry.name.substr(entry.name.find(".h.") + 3));
-    const auto init = of_value ? attention.value_of(layer).init : attention.projection_of(layer, config.n_layer).init;
+    const auto init =
+        of_value ? attention.value_of(layer).init.kind : attention.projection_of(layer, config.n_layer).init.kind;
     if (init != WeightInit::identity) {
       throw UserError(fmt::format("{}: no tensor '{}': the fixed W_init is random, and their checkpoints lack it",
                                   source, entry.name));

@@ -230,10 +230,10 @@ void set(GainConfig& gain, double init, bool trainable) {
 /// matrix without a skip gain, else skip_gain*W_init + resid_gain*W.
 ProjectionConfig projection(std::optional<double> skip_gain, double resid_gain, WeightInit init, bool trainable) {
   ProjectionConfig config;
-  config.init = init;
+  config.init.kind = init;
   if (skip_gain == 1.0 && resid_gain == 0.0 && init == WeightInit::identity) {
     config.kind = ProjectionKind::identity;
-    config.init = ProjectionConfig{}.init;
+    config.init = {};
   } else if (skip_gain) {
     config.kind = ProjectionKind::gained;
     set(config.alpha, *skip_gain, trainable);
@@ -245,8 +245,8 @@ ProjectionConfig projection(std::optional<double> skip_gain, double resid_gain, 
 }
 
 bool equal(const ProjectionConfig& a, const ProjectionConfig& b) {
-  return a.kind == b.kind && a.init == b.init && a.alpha.init == b.alpha.init && a.beta.init == b.beta.init &&
-         a.alpha.trainable == b.alpha.trainable && a.beta.trainable == b.beta.trainable;
+  return a.kind == b.kind && a.init.kind == b.init.kind && a.init.std == b.init.std && a.alpha.init == b.alpha.init &&
+         a.beta.init == b.beta.init && a.alpha.trainable == b.alpha.trainable && a.beta.trainable == b.beta.trainable;
 }
 
 /// `exception`, or "no exception" where it says the same.
@@ -292,7 +292,10 @@ std::string block_name(const Settings& s) {
     return skip || !centred ? "parallel" : "sas_p";
   }
   if (s.choice("norm_position", kNormPositions)) return "post_ln";
-  if (!centred || attention_skip) return "pre_ln";
+  if (!centred || attention_skip) {
+    const bool no_norms = s.choice("norm_type", kNorms) == NormKind::none;
+    return no_norms && s.choice("qk_norm_type", kQkNorms) ? "op" : "pre_ln";
+  }
   return s.is_null("value_skip_gain") ? "v_skipinit" : "sas";
 }
 
@@ -311,9 +314,6 @@ void set_block_gains(const Settings& s, const BlockParts& parts) {
 }
 
 void note_what_is_left_out(const Settings& s, std::vector<std::string>& notes) {
-  for (const char* key : {"resid_pdrop", "attn_pdrop", "embd_pdrop"}) {
-    if (s.number(key) != 0) notes.push_back(fmt::format("{} {}: this model has no dropout", key, s.number(key)));
-  }
   for (const char* key : {"val_proj_init_std", "key_init_std", "mlp_proj_init_std"}) {
     if (const auto std = s.optional_number(key)) {
       notes.push_back(
@@ -365,6 +365,8 @@ ModelConfig official_model_config(const json& settings, const OfficialSizes& siz
   config.qk_norm = s.choice("qk_norm_type", kQkNorms);
   config.soft_cap = s.choice("dot_norm_type", kDotNorms);
   config.init_std = s.number("initializer_range");
+  config.dropout = {
+      .embedding = s.number("embd_pdrop"), .attention = s.number("attn_pdrop"), .branch = s.number("resid_pdrop")};
   config.activation = s.choice("activation_function", kActivations);
   if (config.activation == Activation::leaky_relu) {
     config.leaky_slope = s.number("lrelu_neg_slope");
@@ -380,7 +382,7 @@ ModelConfig official_model_config(const json& settings, const OfficialSizes& siz
   if (config.block == "v_skipinit" && parts.attention->shape.gamma.fixed_at(0)) {
     static_cast<VSkipInitBlockImpl::Config&>(config.blocks[config.block]).form = VSkipInitBlockImpl::Config::Form::eq4;
   }
-  parts.attention->query_init_std = s.optional_number("query_init_std").value_or(config.init_std);
+  parts.attention->query_init.std = s.optional_number("query_init_std").value_or(config.init_std);
   note_what_is_left_out(s, notes);
   finish_config(config, source);
   return config;

@@ -181,7 +181,8 @@ TEST_CASE("An imported config survives being written and read", "[convert]") {
 TEST_CASE("The block is chosen by what the settings compute", "[convert]") {
   const auto block = [](const std::vector<std::string>& overrides) { return config_of(overrides).block; };
   CHECK(block({}) == "pre_ln");
-  CHECK(block({"model=op"}) == "pre_ln");
+  CHECK(block({"model=op"}) == "op");
+  CHECK(block({"model=op", "model.norm_type=rmsnorm"}) == "pre_ln");
   CHECK(block({"model.norm_position=post"}) == "post_ln");
   CHECK(block({"model=default-parallel"}) == "parallel");
   CHECK(block({"model=skipless"}) == "sas");
@@ -229,12 +230,12 @@ TEST_CASE("Authors' settings that this code does not have are refused by name", 
 
 TEST_CASE("What only matters for a new model is noted, not refused", "[convert]") {
   std::vector<std::string> notes;
-  official_model_config(
+  const auto config = official_model_config(
       compose_official_settings(with_overrides({"model.key_init_std=0.1", "model.resid_pdrop=0.1"}), "test"), kSmall,
       kEps, "test", notes);
-  REQUIRE(notes.size() == 2);
-  CHECK_THAT(notes[0], Catch::Matchers::Contains("resid_pdrop"));
-  CHECK_THAT(notes[1], Catch::Matchers::Contains("key_init_std"));
+  CHECK(config.dropout.branch == 0.1);
+  REQUIRE(notes.size() == 1);
+  CHECK_THAT(notes[0], Catch::Matchers::Contains("key_init_std"));
 }
 
 TEST_CASE("Authors' tensors that do not fit are refused by name", "[convert]") {
@@ -336,8 +337,7 @@ TEST_CASE("A GPT-2 is read with or without prefix, buffers and the tied head's s
   const auto imported = import_gpt2(gpt2_settings(), file, "test");
   CHECK(imported.config.block == "pre_ln");
   CHECK(*imported.config.d_ff == 20);
-  REQUIRE(imported.notes.size() == 1);
-  CHECK_THAT(imported.notes[0], Catch::Matchers::Contains("resid_pdrop"));
+  CHECK(imported.config.dropout.branch == 0.1);
   // Queries, keys, then values, as columns.
   const auto fused = file.at("transformer.h.1.attn.c_attn.weight");
   CHECK(at::equal(imported.tensors.at("block_1.attention.value.weight"), fused.slice(1, 16, 24).t()));

@@ -70,6 +70,10 @@ TEST_CASE("Memory counts 16 bytes a parameter, and grows linearly with the micro
   const auto one = training_memory(config, 1), three = training_memory(config, 3);
   CHECK(one.weights + one.gradients + one.optimizer == 16.0 * static_cast<double>(n_parameters(config)));
   CHECK(three.activations == 3 * one.activations);
+  config.n_layer = 40;
+  const auto all = training_memory(config, 3), recomputed = training_memory(config, 3, /*recompute=*/true);
+  CHECK(recomputed.activations < all.activations / 5);
+  CHECK(recomputed.weights + recomputed.logits == all.weights + all.logits);
   // Vocabulary 17, d_model 12: the 6 predictions of a sequence fit one chunk, twice; and the gradient of the head.
   CHECK(one.logits == 4.0 * 17 * (2 * 6 + 12));
   config.vocab_size = 50'000;

@@ -75,7 +75,7 @@ TEST_CASE("Activations take their textbook values", "[parts]") {
 TEST_CASE("A gained projection is alpha*W_init + beta*W, with the bias added once", "[parts]") {
   torch::manual_seed(2);
   for (const WeightInit init : {WeightInit::identity, WeightInit::orthogonal, WeightInit::normal}) {
-    ProjectionConfig config{.kind = ProjectionKind::gained, .init = init};
+    ProjectionConfig config{.kind = ProjectionKind::gained, .init = {.kind = init}};
     config.resolve(/*gains_trainable=*/true);
     GainedLinear linear(config, 6, /*bias=*/true, 0.02);
     linear->to(torch::kFloat64);
@@ -100,7 +100,7 @@ TEST_CASE("An identity projection returns its input itself and has no parameter"
 
 TEST_CASE("The normal W_init of a gained projection has variance 1/d", "[parts]") {
   torch::manual_seed(3);
-  ProjectionConfig config{.kind = ProjectionKind::gained, .init = WeightInit::normal};
+  ProjectionConfig config{.kind = ProjectionKind::gained, .init = {.kind = WeightInit::normal}};
   config.resolve(true);
   GainedLinear linear(config, 200, false, 0.02);
   CHECK(linear->w_init().std().item<double>() ==

@@ -1,4 +1,5 @@
 // Accumulation and clipping: the gradient of one optimizer step.
+#include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
@@ -151,6 +152,39 @@ TEST_CASE("a step that is not finite changes nothing, and nothing after it does"
   CHECK(learner.failed_step() == 1);
   const auto after = learner.model()->parameters();
   for (size_t i = 0; i < after.size(); ++i) CHECK(after[i].equal(before[i]) == !before[i].isnan().any().item<bool>());
+}
+
+TEST_CASE("steps with recomputation are those without, bit for bit, with dropout and feedback on", "[recompute]") {
+  const auto after_three = [](bool recompute) {
+    Learner learner(learner_config({fmt::format("train.recompute={}", recompute), "model.dropout.attention=0.1",
+                                    "model.dropout.branch=0.2", "model.sas.beta_ff.feedback.power=0.5"}),
+                    at::kCPU);
+    for (int64_t step = 0; step < 3; ++step) {
+      at::manual_seed(step);
+      learner.step(step, kRate, random_ids(8));
+    }
+    auto tensors = learner.model()->parameters();
+    for (const auto& buffer : learner.model()->buffers()) tensors.push_back(buffer);
+    return copies(tensors);
+  };
+  const auto with = after_three(true), without = after_three(false);
+  REQUIRE(with.size() == without.size());
+  for (size_t i = 0; i < with.size(); ++i) CHECK(with[i].equal(without[i]));
+}
+
+TEST_CASE("a gain under feedback moves once a step, and not at a step that changes nothing", "[feedback]") {
+  Learner learner(learner_config({"model.sas.beta_ff.feedback.power=0.5", "model.sas.beta_ff.feedback.target=0.9"}),
+                  at::kCPU);
+  const auto gain = [&] { return learner.model()->named_buffers()["block_0.beta_ff.value"].item<double>(); };
+  const auto ids = random_ids(8);
+  const double start = gain();
+  learner.step(0, kRate, ids);
+  const double moved = gain();
+  CHECK(moved != start);
+  learner.step(1, kRate, ids, at::full_like(ids, kIgnoredTarget));
+  CHECK(gain() == moved);
+  learner.step(2, kRate, ids);
+  CHECK(gain() != moved);
 }
 
 TEST_CASE("clipping scales all gradients to the largest norm, and leaves smaller ones alone", "[clip]") {

@@ -105,6 +105,26 @@ TEST_CASE("20 steps equal 10 + 10 bit for bit, with accumulation and a stop insi
         test::read_bytes(checkpoints_of(unbroken).path_of(20) / "model.safetensors"));
 }
 
+TEST_CASE("a resumed run is the unbroken one with dropout, a fading identity start and gains under feedback",
+          "[trainer][resume]") {
+  const test::TemporaryFolder temporary;
+  const fs::path unbroken = temporary.path() / "unbroken", stopped = temporary.path() / "stopped";
+  const std::vector<std::string> overrides{
+      "model.dropout.embedding=0.1",          "model.dropout.attention=0.1",         "model.dropout.branch=0.2",
+      "model.identity_start.schedule=cosine", "model.identity_start.steps=15",       "model.norm=none",
+      "model.sas.beta_sa.feedback.power=0.5", "model.sas.beta_ff.feedback.power=0.3"};
+  CHECK(run(unbroken, overrides).step == 20);
+  fs::copy(unbroken, stopped, fs::copy_options::recursive);
+  go_back(stopped, 10);
+  run(stopped, overrides);
+  require_same_run(unbroken, stopped, 20);
+  const auto saved = checkpoints_of(unbroken).read(10).model.tensors;
+  CHECK(saved.at("block_1.attention.shape.lambda").item<double>() == Approx((1 + std::cos(M_PI * 9 / 15)) / 2));
+  CHECK(saved.at("block_1.beta_ff.feedback_target").item<double>() > 0);
+  CHECK(saved.at("block_1.beta_ff.value").item<double>() !=
+        checkpoints_of(unbroken).read(20).model.tensors.at("block_1.beta_ff.value").item<double>());
+}
+
 TEST_CASE("resuming across the end of an epoch repeats and leaves out nothing", "[trainer][resume]") {
   const test::TemporaryFolder temporary;
   const fs::path unbroken = temporary.path() / "unbroken", stopped = temporary.path() / "stopped";
