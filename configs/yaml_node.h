@@ -27,7 +27,7 @@ struct YamlNode {
   int line = 0;
   std::string text{};  // of plain and quoted
   std::vector<YamlNode> items{};
-  std::vector<YamlEntry> entries{};
+  std::vector<YamlEntry> entries;
 
   bool is_text() const { return kind == Kind::plain || kind == Kind::quoted; }
 };
