@@ -1,19 +1,23 @@
-// skipless convert IN OUT: the checkpoint of another code as a run of this one, at step 0.
+// skipless convert IN OUT: the checkpoint of another code as a run of this one, at step 0; with --to the reverse
+// (cli/export_run.h).
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "cli/commands.h"
+#include "cli/export_run.h"
 #include "cli/not_empty.h"
 #include "configs/atomic_file.h"
 #include "configs/config_file.h"
 #include "configs/error.h"
 #include "data/prepared_data.h"
+#include "data/tokenizer_file.h"
 #include "models/convert/gpt2.h"
 #include "models/convert/json_file.h"
 #include "models/convert/official.h"
@@ -35,6 +39,8 @@ struct ConvertOptions {
   std::string in;
   std::string out;
   std::string from = "auto";
+  std::string to;
+  std::string checkpoint = "last";
   std::string config;
   std::string data;
 };
@@ -82,7 +88,7 @@ ImportedModel import(const ConvertOptions& options, const fs::path& weights) {
                     config.string()));
   }
   auto tensors = read_safetensors(weights).tensors;
-  const auto source = weights.string();
+  const ImportSource source{.weights = weights.string(), .settings = config.string()};
   return authors ? import_official(settings, std::move(tensors), source)
                  : import_gpt2(settings, std::move(tensors), source);
 }
@@ -95,22 +101,44 @@ RunConfig run_config(const ConvertOptions& options, const ModelConfig& model) {
   return config;
 }
 
-/// The hash of the tokenizer that `--data` was prepared with; empty without it.
-std::string tokenizer_hash(const ConvertOptions& options, const ModelConfig& model) {
-  if (options.data.empty()) return "";
-  const auto data = PreparedData::open(options.data);
-  if (data.vocab_size > model.vocab_size) {
-    throw UserError(fmt::format("'{}' was prepared with a vocabulary of {}, but the model's has {}", options.data,
-                                data.vocab_size, model.vocab_size));
+struct Tokenizer {
+  std::string hash;
+  std::string json;
+};
+
+Tokenizer tokenizer_in(const fs::path& folder, const ModelConfig& model) {
+  const auto tokenizer = read_tokenizer(folder);
+  if (tokenizer.vocab_size() > model.vocab_size) {
+    throw UserError(fmt::format("'{}' has a tokenizer of {} tokens, but the model's vocabulary has {}", folder.string(),
+                                tokenizer.vocab_size(), model.vocab_size));
   }
-  return data.tokenizer_hash;
+  return {.hash = tokenizer.hash(), .json = tokenizer_json_of(folder)};
 }
 
-void run_convert(const ConvertOptions& options) {
+/// That of `--data`, else the one beside the weights in their folder. One that cannot be used is noted: the weights
+/// can.
+std::optional<Tokenizer> find_tokenizer(const ConvertOptions& options, ImportedModel& imported) {
+  if (!options.data.empty()) {
+    PreparedData::open(options.data);
+    return tokenizer_in(options.data, imported.config);
+  }
+  const fs::path folder = options.in;
+  if (!fs::is_directory(folder)) return std::nullopt;
+  if (!fs::exists(folder / "tokenizer.json") && !fs::exists(folder / "merges.txt")) return std::nullopt;
+  try {
+    return tokenizer_in(folder, imported.config);
+  } catch (const UserError& error) {
+    imported.notes.push_back(fmt::format("the tokenizer: {}", error.what()));
+    return std::nullopt;
+  }
+}
+
+void import_run(const ConvertOptions& options) {
   if (is_run(options.out)) throw UserError(fmt::format("'{}' is a run already; choose another folder", options.out));
-  const auto imported = import(options, weights_file(options.in));
+  auto imported = import(options, weights_file(options.in));
+  const auto tokenizer = find_tokenizer(options, imported);
   Checkpoint checkpoint;
-  checkpoint.state.tokenizer = tokenizer_hash(options, imported.config);
+  if (tokenizer) checkpoint.state.tokenizer = tokenizer->hash;
   const auto text = write_config(run_config(options, imported.config));
 
   Gpt model(imported.config);
@@ -118,6 +146,7 @@ void run_convert(const ConvertOptions& options) {
   checkpoint.model = {.tensors = module_state(*model), .metadata = {{"config", text}}};
   const RunFolder run(options.out);
   CheckpointFolder(run.paths().checkpoints()).save(checkpoint, /*keep=*/1);
+  if (tokenizer) write_file(run.paths().tokenizer(), tokenizer->json);
   // Last: a folder with a config is a run.
   write_file(run.paths().config(), text);
 
@@ -130,17 +159,39 @@ void run_convert(const ConvertOptions& options) {
 
 void add_convert(CLI::App& app) {
   const auto options = std::make_shared<ConvertOptions>();
-  CLI::App* command = app.add_subcommand("convert", "The weights of another code as a run that 'eval' can read");
-  command->add_option("in", options->in, "A .safetensors file, or a folder with model.safetensors and config.json")
+  CLI::App* command = app.add_subcommand(
+      "convert", "The weights of another code as a run, or with --to those of a run for another code");
+  command
+      ->add_option("in", options->in,
+                   "A .safetensors file, or a folder with model.safetensors and config.json; with --to, a run")
       ->required();
-  command->add_option("out", options->out, "Folder of the run to write")->required();
-  command->add_option("--from", options->from, "auto: by the settings; authors: the paper's code; gpt2: Hugging Face")
-      ->check(CLI::IsMember({"auto", "authors", "gpt2"}))
-      ->capture_default_str();
-  command->add_option("--config", options->config, "Its settings, JSON; default: config.json or X.json beside X");
-  command->add_option("--data", options->data, "Folder that 'skipless prepare' wrote with the model's tokenizer")
-      ->check(not_empty());
-  command->callback([options] { run_convert(*options); });
+  command->add_option("out", options->out, "Folder to write")->required();
+  auto* from =
+      command
+          ->add_option("--from", options->from, "auto: by the settings; authors: the paper's code; gpt2: Hugging Face")
+          ->check(CLI::IsMember({"auto", "authors", "gpt2"}))
+          ->capture_default_str();
+  auto* config =
+      command->add_option("--config", options->config, "Its settings, JSON; default: config.json or X.json beside X");
+  auto* data =
+      command->add_option("--data", options->data, "Folder that 'skipless prepare' wrote with the model's tokenizer")
+          ->check(not_empty());
+  auto* to =
+      command
+          ->add_option("--to", options->to,
+                       "Write model.safetensors and config.json for authors: the paper's code; gpt2: Hugging Face")
+          ->check(CLI::IsMember({"authors", "gpt2"}));
+  for (auto* option : {from, config, data}) to->excludes(option);
+  command->add_option("--checkpoint", options->checkpoint, "With --to: last, best (lowest validation loss), or a step")
+      ->capture_default_str()
+      ->needs(to);
+  command->callback([options] {
+    if (options->to.empty()) {
+      import_run(*options);
+    } else {
+      export_run(options->in, options->out, options->to, options->checkpoint);
+    }
+  });
 }
 
 }  // namespace skipless

@@ -1,4 +1,4 @@
-// skipless eval RUN: loss and perplexity on prepared shards.
+// skipless eval RUN: loss and perplexity on prepared shards, or with bits per byte on raw text (cli/eval_text.h).
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/eval_text.h"
 #include "cli/not_empty.h"
 #include "cli/openmp.h"
 #include "configs/error.h"
@@ -30,6 +31,7 @@ struct EvalOptions {
   std::string device;
   int64_t tokens = 0;
   bool json = false;
+  EvalTextOptions text;
 };
 
 PreparedData open_data(const std::string& folder, const LoadedRun& run) {
@@ -51,6 +53,10 @@ PreparedData open_data(const std::string& folder, const LoadedRun& run) {
 void run_eval(const EvalOptions& options) {
   let_openmp_threads_sleep();
   LoadedRun run = load_run(options.run, options.checkpoint, options.device);
+  if (!options.text.inputs.paths.empty()) {
+    eval_text(run, options.run, options.text, options.json);
+    return;
+  }
   const std::string folder = options.data.empty() ? run.config.data.folder : options.data;
   const PreparedData data = open_data(folder, run);
   const TokenShard& shard = options.split == "train" ? data.train : data.validation;
@@ -78,19 +84,21 @@ void run_eval(const EvalOptions& options) {
 
 void add_eval(CLI::App& app) {
   const auto options = std::make_shared<EvalOptions>();
-  CLI::App* command = app.add_subcommand("eval", "Loss and perplexity of a run's model on prepared data");
+  CLI::App* command = app.add_subcommand("eval", "Loss and perplexity of a run's model on prepared data or raw text");
   command->add_option("run", options->run, "Folder of the run")->required();
-  command->add_option("--data", options->data, "Folder that 'skipless prepare' wrote; default: the run's own")
-      ->check(not_empty());
-  command->add_option("--split", options->split, "Which shard")
-      ->check(CLI::IsMember({"validation", "train"}))
-      ->capture_default_str();
+  auto* data =
+      command->add_option("--data", options->data, "Folder that 'skipless prepare' wrote; default: the run's own")
+          ->check(not_empty());
+  auto* split = command->add_option("--split", options->split, "Which shard")
+                    ->check(CLI::IsMember({"validation", "train"}))
+                    ->capture_default_str();
   command->add_option("--checkpoint", options->checkpoint, "last, best (lowest validation loss), or a step")
       ->capture_default_str();
-  command->add_option("--tokens", options->tokens, "Only the first tokens of the shard; default: all")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 60));
+  auto* tokens = command->add_option("--tokens", options->tokens, "Only the first tokens of the shard; default: all")
+                     ->check(CLI::Range(int64_t{1}, int64_t{1} << 60));
   command->add_option("--device", options->device, "cpu, cuda or cuda:N; default: the run's own")->check(not_empty());
   command->add_flag("--json", options->json, "Print one JSON object");
+  add_eval_text_options(*command, options->text, {data, split, tokens});
   command->callback([options] { run_eval(*options); });
 }
 

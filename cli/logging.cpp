@@ -8,6 +8,8 @@
 #include <memory>
 #include <mutex>
 
+#include "cli/standard_output.h"
+
 namespace skipless {
 
 namespace {
@@ -16,16 +18,19 @@ namespace {
 class ConsoleSink : public spdlog::sinks::base_sink<std::mutex> {
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
-    std::FILE* out = message.level >= spdlog::level::warn ? stderr : stdout;
+    const bool is_problem = message.level >= spdlog::level::warn;
     std::string line;
-    if (message.level >= spdlog::level::warn) {
+    if (is_problem) {
       const auto level = spdlog::level::to_string_view(message.level);
       line = std::string(level.data(), level.size()) + ": ";
     }
     line.append(message.payload.data(), message.payload.size());
     line += '\n';
-    std::fwrite(line.data(), 1, line.size(), out);
-    std::fflush(out);
+    if (is_problem) {
+      std::fwrite(line.data(), 1, line.size(), stderr);
+    } else {
+      write_standard_output(line);
+    }
   }
   void flush_() override {}
 };

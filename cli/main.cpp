@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <exception>
 #include <new>
 #include <string>
@@ -15,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/freed_memory.h"
 #include "cli/logging.h"
+#include "cli/standard_output.h"
 #include "cli/version.h"
 #include "configs/error.h"
 #include "configs/nearest.h"
@@ -83,6 +82,7 @@ int run_program(int argc, char** argv) {
   skipless::add_info(app);
   skipless::add_train(app);
   skipless::add_eval(app);
+  skipless::add_generate(app);
   skipless::add_convert(app);
   try {
     app.parse(argc, argv);
@@ -116,10 +116,6 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
   const int code = run_program(argc, argv);
-  errno = 0;
-  if ((std::fflush(stdout) != 0 || std::ferror(stdout) != 0) && code == 0) {
-    return fail(kFailed, fmt::format("cannot write to standard output{}{}", errno != 0 ? ": " : "",
-                                     errno != 0 ? std::strerror(errno) : ""));
-  }
-  return code;
+  const std::string problem = skipless::standard_output_problem();
+  return code == 0 && !problem.empty() ? fail(kFailed, problem) : code;
 }

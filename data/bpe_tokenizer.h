@@ -44,6 +44,12 @@ class BpeTokenizer {
   /// one tokenizer.
   const std::string& hash() const { return hash_; }
 
+  /// Whether a token has this id, and whether it is a special one.
+  bool has_id(std::int32_t id) const {
+    return id >= 0 && id < vocab_size() && tokens_[static_cast<std::size_t>(id)].in_use;
+  }
+  bool is_special(std::int32_t id) const { return has_id(id) && tokens_[static_cast<std::size_t>(id)].special; }
+
   /// Special tokens: those that the file lists, and those that no merging of bytes can make (vocab.json has no list).
   /// Text never becomes one, even where it spells one: only a pipeline inserts them, by this id.
   std::optional<std::int32_t> special_token_id(std::string_view text) const;

@@ -21,11 +21,16 @@ std::span<const EnumName<ChunkKind>> enum_names(ChunkKind) {
   return kNames;
 }
 
+std::optional<std::int32_t> end_of_text_id(const BpeTokenizer& tokenizer) {
+  for (const std::string_view name : kEndOfText) {
+    if (const auto id = tokenizer.special_token_id(name)) return id;
+  }
+  return std::nullopt;
+}
+
 Chunking chunking_with(ChunkKind kind, const BpeTokenizer& tokenizer) {
   if (kind == ChunkKind::documents) return {};
-  for (const std::string_view name : kEndOfText) {
-    if (const auto id = tokenizer.special_token_id(name)) return {.kind = kind, .end_of_text = *id};
-  }
+  if (const auto id = end_of_text_id(tokenizer)) return {.kind = kind, .end_of_text = *id};
   throw UserError(
       fmt::format("data.chunking is packed, which puts an end-of-text token between documents, but the tokenizer {} "
                   "has no special token {}; use data.chunking documents, or prepare with another tokenizer",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "configs/schema.h"
@@ -22,8 +23,11 @@ struct Chunking {
   std::int32_t end_of_text = -1;  // packed: the id between documents
 };
 
-/// With the tokenizer's end-of-text token: <|endoftext|>, or the first of <|end_of_text|>, </s>, <eos>, [EOS] that it
-/// has. UserError when packed chunks are asked for and it has none of them.
+/// The special token that ends a text: <|endoftext|>, or the first of <|end_of_text|>, </s>, <eos>, [EOS] that the
+/// tokenizer has.
+std::optional<std::int32_t> end_of_text_id(const BpeTokenizer& tokenizer);
+
+/// With the tokenizer's end-of-text token. UserError when packed chunks are asked for and it has none.
 Chunking chunking_with(ChunkKind kind, const BpeTokenizer& tokenizer);
 
 }  // namespace skipless

@@ -23,8 +23,8 @@ namespace fs = std::filesystem;
 namespace {
 
 bool is_part_of_a_run(const std::string& name) {
-  static constexpr std::array<std::string_view, 5> kParts{"config.yaml", "version.json", "train.log", "checkpoints",
-                                                          "lock"};
+  static constexpr std::array<std::string_view, 6> kParts{"config.yaml", "tokenizer.json", "version.json",
+                                                          "train.log",   "checkpoints",    "lock"};
   // metrics.jsonl may have copies beside it (metrics_log.h).
   return name.ends_with(".tmp") || name.starts_with("metrics.jsonl") ||
          std::find(kParts.begin(), kParts.end(), name) != kParts.end();

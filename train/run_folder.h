@@ -1,4 +1,4 @@
-// The folder of a run: config.yaml, version.json, metrics.jsonl, train.log, checkpoints/.
+// The folder of a run: config.yaml, tokenizer.json, version.json, metrics.jsonl, train.log, checkpoints/.
 #pragma once
 
 #include <filesystem>
@@ -10,6 +10,7 @@ struct RunPaths {
   std::filesystem::path folder;
 
   std::filesystem::path config() const { return folder / "config.yaml"; }
+  std::filesystem::path tokenizer() const { return folder / "tokenizer.json"; }
   std::filesystem::path version() const { return folder / "version.json"; }
   std::filesystem::path metrics() const { return folder / "metrics.jsonl"; }
   std::filesystem::path log() const { return folder / "train.log"; }

@@ -8,8 +8,10 @@
 #include <thread>
 #include <vector>
 
+#include "configs/atomic_file.h"
 #include "configs/config_file.h"
 #include "configs/error.h"
+#include "data/tokenizer_file.h"
 #include "train/checkpoint.h"
 
 namespace skipless {
@@ -60,6 +62,11 @@ void compare_with_run(const RunPaths& paths, const std::string& config, bool beg
     throw UserError(fmt::format("{}: a run of another config; use another folder, or the run's own config:{}",
                                 paths.folder.string(), refused));
   }
+}
+
+void keep_tokenizer(const RunConfig& config, const RunPaths& paths) {
+  const auto file = std::filesystem::path(config.data.folder) / prepared_files::kTokenizer;
+  write_file(paths.tokenizer(), tokenizer_json_of(file));
 }
 
 void set_threads(int64_t threads) {

@@ -122,6 +122,7 @@ void Trainer::start() {
   loader_ = training_loader(batches_, state_.sequences);
   // Only now is it certain that the run goes on with this config.
   write_file(run_.paths().config(), config_text_);
+  keep_tokenizer(config_, run_.paths());
   write_file(run_.paths().version(), version_);
 }
 

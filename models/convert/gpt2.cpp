@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "configs/error.h"
-#include "models/convert/block_parts.h"
+#include "models/convert/expressed.h"
 
 namespace skipless {
 
@@ -157,11 +157,25 @@ Tensors with_prefix(Tensors theirs) {
   return named;
 }
 
-bool all_fixed_at(double value, std::initializer_list<const GainConfig*> gains) {
-  for (const auto* gain : gains) {
-    if (!gain->fixed_at(value)) return false;
-  }
-  return true;
+nlohmann::ordered_json gpt2_settings(const ModelConfig& config) {
+  const bool known = config.activation == Activation::gelu || config.activation == Activation::relu;
+  return {{"architectures", {"GPT2LMHeadModel"}},
+          {"model_type", "gpt2"},
+          {"vocab_size", config.vocab_size},
+          {"n_positions", *config.n_positions},
+          {"n_embd", config.d_model},
+          {"n_layer", config.n_layer},
+          {"n_head", config.n_head},
+          {"n_inner", *config.d_ff},
+          {"activation_function", known ? name_of(config.activation) : "gelu_new"},
+          {"layer_norm_epsilon", config.norm_eps},
+          {"initializer_range", config.init_std},
+          {"tie_word_embeddings", config.tied_head},
+          {"resid_pdrop", config.dropout.branch},
+          {"embd_pdrop", config.dropout.embedding},
+          {"attn_pdrop", config.dropout.attention},
+          {"bos_token_id", nullptr},
+          {"eos_token_id", nullptr}};
 }
 
 }  // namespace
@@ -170,46 +184,28 @@ bool is_gpt2_config(const json& settings) {
   return settings.is_object() && settings.contains("model_type") && settings["model_type"] == "gpt2";
 }
 
-ImportedModel import_gpt2(const json& settings, Tensors theirs, const std::string& source) {
+ImportedModel import_gpt2(const json& settings, Tensors theirs, const ImportSource& source) {
   ImportedModel result;
-  result.config = model_config(settings, source);
+  result.config = model_config(settings, source.settings);
   theirs = with_prefix(std::move(theirs));
   std::erase_if(theirs, [](const auto& item) {
     return item.first.ends_with(".attn.bias") || item.first.ends_with(".attn.masked_bias");
   });
-  if (result.config.tied_head) merge_tied_head(theirs, kGpt2Embedding, kGpt2Head, source);
+  if (result.config.tied_head) merge_tied_head(theirs, kGpt2Embedding, kGpt2Head, source.weights);
   result.map = gpt2_map(result.config);
-  result.tensors = complete_state(result.config, our_tensors(result.map, theirs, source));
+  result.tensors = complete_state(result.config, our_tensors(result.map, theirs, source.weights));
+  return result;
+}
+
+ExportedModel export_gpt2(const ModelConfig& config, const Tensors& ours) {
+  const auto settings = gpt2_settings(config);
+  ExportedModel result{.settings = settings.dump(2) + "\n", .tensors = {}, .notes = {}};
+  result.notes = require_expressed(config, model_config(settings, "the written settings"), "a GPT-2");
+  result.tensors = their_tensors(gpt2_map(config), ours);
   return result;
 }
 
 TensorMap gpt2_map(const ModelConfig& config) {
-  const auto refuse = [](const std::string& what) { throw UserError("a GPT-2 cannot express this model: " + what); };
-  if (config.block != "pre_ln") refuse("block is " + config.block);
-  if (config.norm != NormKind::layer_norm || config.final_norm != NormKind::layer_norm) {
-    refuse("norm and final_norm must be layer_norm");
-  }
-  if (config.norm_eps != config.final_norm_eps) refuse("norm_eps and final_norm_eps differ");
-  if (config.positions != PositionKind::learned) refuse("positions are not learned");
-  if (config.qk_norm || config.soft_cap != 0) refuse("it has qk_norm or soft_cap");
-  if (config.activation == Activation::leaky_relu || config.activation == Activation::geglu) {
-    refuse("activation is " + std::string(name_of(config.activation)));
-  }
-  const auto& bias = config.bias;
-  if (!bias.query_key || !bias.value || !bias.projection || !bias.feed_forward) refuse("a bias is missing");
-  auto copy = config;
-  const auto parts = block_parts(copy);
-  const auto& shape = parts.attention->shape;
-  if (!all_fixed_at(1, {parts.alpha_sa, parts.beta_sa, parts.alpha_ff, parts.beta_ff, &shape.beta}) ||
-      !all_fixed_at(0, {&shape.alpha, &shape.gamma})) {
-    refuse("it has gains");
-  }
-  for (int64_t layer = 0; layer < config.n_layer; ++layer) {
-    if (parts.attention->value_of(layer).kind != ProjectionKind::plain ||
-        parts.attention->projection_of(layer, config.n_layer).kind != ProjectionKind::plain) {
-      refuse("a value or output projection is not plain");
-    }
-  }
   return Gpt2MapBuilder(config).build();
 }
 

@@ -13,10 +13,14 @@ bool is_gpt2_config(const nlohmann::json& settings);
 
 /// Names may lack the prefix "transformer."; lm_head.weight may stand beside the embedding that it is tied to, or in
 /// its place; mask buffers are left out. Settings that change what is computed and that this code lacks are refused by
-/// name (UserError, `source` first).
-ImportedModel import_gpt2(const nlohmann::json& settings, Tensors theirs, const std::string& source);
+/// name (UserError, the file at fault first).
+ImportedModel import_gpt2(const nlohmann::json& settings, Tensors theirs, const ImportSource& source);
 
-/// The tensors of a GPT-2 of this model, with the prefix; UserError if a GPT-2 cannot express it.
+/// Our model (`ours`: its parameters and buffers) as GPT2LMHeadModel reads it; the tied head is written once.
+/// UserError, by key, for a model that is no GPT-2.
+ExportedModel export_gpt2(const ModelConfig& config, const Tensors& ours);
+
+/// The tensors of a model that is a GPT-2 (export_gpt2 tells), with the prefix.
 TensorMap gpt2_map(const ModelConfig& config);
 
 }  // namespace skipless

@@ -1,5 +1,6 @@
 #include "models/convert/official.h"
 
+#include <ATen/ops/equal.h>
 #include <ATen/ops/eye.h>
 #include <fmt/format.h>
 
@@ -9,6 +10,7 @@
 
 #include "configs/error.h"
 #include "models/convert/block_parts.h"
+#include "models/convert/expressed.h"
 #include "models/convert/official_settings.h"
 
 namespace skipless {
@@ -247,22 +249,46 @@ bool is_official_config(const nlohmann::json& settings) {
          (settings.contains("model_cfg") || settings.contains("overrides") || has_official_settings(settings));
 }
 
-ImportedModel import_official(const nlohmann::json& settings, Tensors theirs, const std::string& source) {
+ImportedModel import_official(const nlohmann::json& settings, Tensors theirs, const ImportSource& source) {
   // Their blocks without the causal mask have the same names and settings.
   if (settings.contains("family") && settings["family"].is_string() &&
       settings["family"].get_ref<const std::string&>().find("encoder") != std::string::npos) {
-    throw UserError(source + ": of an encoder, and only the authors' GPT is imported");
+    throw UserError(source.settings + ": of an encoder, and only the authors' GPT is imported");
   }
   drop_mask_buffers(theirs);
-  merge_tied_head(theirs, kEmbedding, "lm_head.weight", source);
-  const auto sizes = sizes_of(theirs, source);
-  const auto composed = compose_official_settings(settings, source);
-  check_sizes(settings.contains("model_cfg") ? settings["model_cfg"] : settings, sizes, source);
+  merge_tied_head(theirs, kEmbedding, "lm_head.weight", source.weights);
+  const auto sizes = sizes_of(theirs, source.weights);
+  const auto composed = compose_official_settings(settings, source.settings);
+  check_sizes(settings.contains("model_cfg") ? settings["model_cfg"] : settings, sizes, source.settings);
   ImportedModel result;
-  result.config = official_model_config(composed, sizes, layer_norm_eps(settings, source), source, result.notes);
+  result.config =
+      official_model_config(composed, sizes, layer_norm_eps(settings, source.settings), source.settings, result.notes);
   result.map = official_map(result.config);
-  add_identities(result.map, result.config, theirs, source);
-  result.tensors = complete_state(result.config, our_tensors(result.map, theirs, source));
+  add_identities(result.map, result.config, theirs, source.weights);
+  result.tensors = complete_state(result.config, our_tensors(result.map, theirs, source.weights));
+  return result;
+}
+
+ExportedModel export_official(const ModelConfig& config, const Tensors& ours) {
+  const auto settings = official_file_settings(config);
+  const OfficialSizes sizes{.n_layer = config.n_layer,
+                            .d_model = config.d_model,
+                            .n_head = config.n_head,
+                            .d_ff = *config.d_ff,
+                            .vocab_size = config.vocab_size,
+                            .n_positions = *config.n_positions};
+  const std::string source = "the written settings";
+  std::vector<std::string> ignored;
+  const auto read =
+      official_model_config(compose_official_settings(settings, source), sizes, config.norm_eps, source, ignored);
+  ExportedModel result{.settings = settings.dump(2) + "\n", .tensors = {}, .notes = {}};
+  result.notes = require_expressed(config, read, "the authors' code");
+  result.tensors = their_tensors(official_map(config), ours);
+  // An identity is what their code makes by itself; it would refuse the name.
+  std::erase_if(result.tensors, [](const auto& item) {
+    return item.first.starts_with(kConstants) &&
+           at::equal(item.second, at::eye(item.second.size(0), item.second.options()));
+  });
   return result;
 }
 

@@ -14,9 +14,15 @@ namespace skipless {
 bool is_official_config(const nlohmann::json& settings);
 
 /// Their settings and weights in our form. Sizes are those of the tensors; a setting that contradicts them, or that
-/// this code cannot honour, is refused by name (UserError, `source` first). `const/<module>.id` is the fixed W_init of
-/// a gained projection, which their state_dict lacks; it may be absent where it is the identity.
-ImportedModel import_official(const nlohmann::json& settings, Tensors theirs, const std::string& source);
+/// this code cannot honour, is refused by name (UserError, the file at fault first). `const/<module>.id` is the fixed
+/// W_init of a gained projection, which their state_dict lacks; it may be absent where it is the identity.
+ImportedModel import_official(const nlohmann::json& settings, Tensors theirs, const ImportSource& source);
+
+/// Our model (`ours`: its parameters and buffers) as a checkpoint that their code loads, and their settings of it. The
+/// tied head is written once. A fixed W_init is left out where it is the identity, which their code makes itself, and
+/// else is written as `const/<module>.id`, for which their state_dict has no place. UserError, by key, for a model that
+/// they cannot express.
+ExportedModel export_official(const ModelConfig& config, const Tensors& ours);
 
 /// What their checkpoint of this model holds: parameters, trained or not, and the `const/` tensors. UserError if their
 /// code cannot express the model.

@@ -322,6 +322,48 @@ void note_what_is_left_out(const Settings& s, std::vector<std::string>& notes) {
   }
 }
 
+template <class Value, std::size_t N>
+std::string_view name_in(const std::array<std::pair<std::string_view, Value>, N>& table, const Value& wanted) {
+  for (const auto& [name, value] : table) {
+    if (value == wanted) return name;
+  }
+  return table.front().first;
+}
+
+/// Where no row is wanted, the setting stays null.
+json tie_name(TieInit tie) {
+  return tie == TieInit::none ? json() : json(name_in(kTies, tie));
+}
+
+/// What their settings say of one of the two projections, and of its exception: the reverse of projection().
+void write_projection(json& s, const std::string& name, const std::string& exception_key, const ProjectionConfig& usual,
+                      const ProjectionConfig& exception) {
+  const auto resid_gain = [](const ProjectionConfig& config) {
+    return config.kind == ProjectionKind::identity ? 0.0 : *config.beta.init;
+  };
+  const bool excepted = exception.kind != ProjectionKind::same;
+  const ProjectionConfig& gained = excepted && usual.kind == ProjectionKind::identity ? exception : usual;
+  s[name + "_resid_gain"] = resid_gain(usual);
+  s[name + "_skip_gain"] = usual.kind == ProjectionKind::plain ? json() : json(*gained.alpha.init);
+  s[exception_key] = excepted ? json(resid_gain(exception)) : json();
+  s[name == "value" ? "val_init_type" : "proj_init_type"] =
+      usual.kind == ProjectionKind::identity ? "id" : name_in(kInits, usual.init);
+  s[name == "value" ? "trainable_value_gains" : "trainable_proj_gains"] = *gained.alpha.trainable;
+}
+
+void write_shape(json& s, const ShapedAttentionConfig& shape) {
+  s["attn_mat_resid_gain"] = *shape.beta.init;
+  s["attn_mat_skip_gain"] = *shape.alpha.init;
+  s["centre_attn_gain"] = *shape.gamma.init;
+  s["centre_attn"] = !shape.alpha.fixed_at(0) || !shape.gamma.fixed_at(0);
+  s["trainable_attn_mat_gains"] = *shape.beta.trainable;
+}
+
+/// 0: the variant has no such skip.
+double skip_gain(const GainConfig* gain) {
+  return gain == nullptr ? 0.0 : *gain->init;
+}
+
 }  // namespace
 
 bool has_official_settings(const json& file) {
@@ -386,6 +428,47 @@ ModelConfig official_model_config(const json& settings, const OfficialSizes& siz
   note_what_is_left_out(s, notes);
   finish_config(config, source);
   return config;
+}
+
+nlohmann::ordered_json official_file_settings(const ModelConfig& model) {
+  ModelConfig config = model;
+  const auto parts = block_parts(config);
+  json s = default_settings();
+  s["context_length"] = config.context_length;
+  s["n_embd"] = config.d_model;
+  s["n_layer"] = config.n_layer;
+  s["n_head"] = config.n_head;
+  s["mlp_width_mult"] = static_cast<double>(*config.d_ff) / static_cast<double>(config.d_model);
+  s["norm_type"] = name_in(kNorms, config.norm);
+  s["norm_position"] = name_in(kNormPositions, config.block == "post_ln");
+  s["qk_norm_type"] = name_in(kQkNorms, config.qk_norm);
+  s["dot_norm_type"] = name_in(kDotNorms, config.soft_cap);
+  s["initializer_range"] = config.init_std;
+  // Their relu is a leaky one of slope 0.
+  const bool relu = config.activation == Activation::relu;
+  s["activation_function"] = name_in(kActivations, relu ? Activation::leaky_relu : config.activation);
+  s["lrelu_neg_slope"] = relu ? 0.0 : config.leaky_slope;
+  s["parallel_layers"] = parts.parallel;
+  s["attn_block_resid_gain"] = *parts.beta_sa->init;
+  s["attn_block_skip_gain"] = skip_gain(parts.alpha_sa);
+  s["mlp_block_resid_gain"] = *parts.beta_ff->init;
+  s["mlp_block_skip_gain"] = skip_gain(parts.parallel ? parts.alpha_comb : parts.alpha_ff);
+  s["trainable_attn_block_gains"] = *parts.beta_sa->trainable;
+  s["trainable_mlp_block_gains"] = *parts.beta_ff->trainable;
+  const auto& attention = *parts.attention;
+  write_shape(s, attention.shape);
+  write_projection(s, "value", "first_layer_value_resid_gain", attention.value, attention.first_layer_value);
+  write_projection(s, "proj", "last_layer_proj_resid_gain", attention.projection, attention.last_layer_projection);
+  s["tie_valproj_init"] = tie_name(attention.tie_init);
+  s["query_init_std"] = *attention.query_init_std;
+
+  nlohmann::ordered_json file = {{"model_type", "gpt2"},
+                                 {"vocab_size", config.vocab_size},
+                                 {"n_positions", *config.n_positions},
+                                 {"layer_norm_epsilon", config.norm_eps},
+                                 {"tie_word_embeddings", true}};
+  for (const auto& [key, value] : s.items()) file[key] = value;
+  return file;
 }
 
 }  // namespace skipless

@@ -31,4 +31,8 @@ bool has_official_settings(const nlohmann::json& file);
 ModelConfig official_model_config(const nlohmann::json& settings, const OfficialSizes& sizes, double layer_norm_eps,
                                   const std::string& source, std::vector<std::string>& notes);
 
+/// The reverse, as the top level of the config.json that their run saves. What they cannot say is left as it is by
+/// their default: the caller reads it back and compares.
+nlohmann::ordered_json official_file_settings(const ModelConfig& config);
+
 }  // namespace skipless

@@ -35,7 +35,7 @@ at::Tensor to_our_layout(const TensorPiece& piece, const at::Tensor& theirs) {
 at::Tensor to_their_layout(const TensorPiece& piece, const at::Tensor& ours, at::IntArrayRef shape) {
   switch (piece.layout) {
     case Layout::same:
-      return ours;
+      return ours.dim() == 2 ? ours.slice(0, 0, shape[0]) : ours;
     case Layout::transposed:
       return ours.t();
     case Layout::per_head:

@@ -43,12 +43,26 @@ struct TheirTensor {
 };
 using TensorMap = std::vector<TheirTensor>;
 
+/// The names of the files that an import reads, for messages.
+struct ImportSource {
+  std::string weights;
+  std::string settings;
+};
+
 /// A whole model in our form.
 struct ImportedModel {
   ModelConfig config;
   Tensors tensors;  // every parameter and buffer of Gpt(config)
   TensorMap map;    // how they stand in the file
   /// Settings of the file that only matter before or during training, and were left out. For the user to read.
+  std::vector<std::string> notes;
+};
+
+/// A whole model in theirs.
+struct ExportedModel {
+  std::string settings;  // the text of their config.json
+  Tensors tensors;
+  /// What differs on their side and does not change what is computed. For the user to read.
   std::vector<std::string> notes;
 };
 
@@ -60,7 +74,8 @@ Tensors our_tensors(const TensorMap& map, const Tensors& theirs, const std::stri
 /// or if only they have it.
 at::Tensor their_tensor(const TheirTensor& entry, const Tensors& ours);
 
-/// All of theirs from ours; those that only they have are filled.
+/// All of theirs from ours; those that only they have are filled. Rows of our embedding beyond the vocabulary
+/// (vocab_multiple) are left out.
 Tensors their_tensors(const TensorMap& map, const Tensors& ours);
 
 /// Builds Gpt(config), and gives all its parameters and buffers with the values of `ours`; buffers that `ours` lacks

@@ -8,10 +8,12 @@
 #include <fmt/format.h>
 
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "configs/config_file.h"
 #include "configs/error.h"
+#include "models/block_variants.h"
 #include "models/convert/block_parts.h"
 #include "models/convert/gpt2.h"
 #include "models/convert/official.h"
@@ -29,6 +31,7 @@ using nlohmann::json;
 
 constexpr OfficialSizes kSmall{.n_layer = 2, .d_model = 8, .n_head = 2, .d_ff = 20, .vocab_size = 11, .n_positions = 7};
 constexpr double kEps = 1e-5;
+const ImportSource kTest{"test", "test"};
 
 json with_overrides(const std::vector<std::string>& overrides) {
   return {{"overrides", overrides}};
@@ -92,6 +95,18 @@ const std::vector<std::vector<std::string>> kOverrides = {
     {"model=op", "model.dot_norm_type=tanh"},
 };
 
+/// 2 layers of 8.
+ModelConfig small_model() {
+  ModelConfig config;
+  config.n_layer = 2;
+  config.d_model = 8;
+  config.n_head = 2;
+  config.d_ff = 20;
+  config.vocab_size = 11;
+  config.context_length = 7;
+  return config;
+}
+
 TEST_CASE("The authors' count of parameters is what their run prints", "[convert]") {
   // PAPER.md, section 1: 18 x 768, 12 heads, vocabulary 50,000, 1,024 positions; and 72 layers of half the MLP.
   const auto count = [](const std::vector<std::string>& overrides, int64_t n_layer, int64_t d_ff) {
@@ -144,7 +159,7 @@ TEST_CASE("A model written in the authors' form is read back to the same tensors
     const auto config = config_of(overrides);
     const auto state = random_state(config);
     const auto file = their_tensors(official_map(config), state);
-    const auto imported = import_official(with_overrides(overrides), file, "test");
+    const auto imported = import_official(with_overrides(overrides), file, kTest);
     CHECK(imported.config.block == config.block);
     CHECK(same(imported.tensors, state));
   }
@@ -245,7 +260,7 @@ TEST_CASE("Authors' tensors that do not fit are refused by name", "[convert]") {
     auto changed = file;
     change(changed);
     settings["overrides"] = overrides;
-    return reason([&] { import_official(settings, changed, "x.safetensors"); });
+    return reason([&] { import_official(settings, changed, {"x.safetensors", "config.json"}); });
   };
   const auto set = [](const std::string& name, const at::Tensor& value) {
     return [=](Tensors& t) { t[name] = value; };
@@ -276,7 +291,7 @@ TEST_CASE("Authors' tensors that do not fit are refused by name", "[convert]") {
 TEST_CASE("A tied head is accepted under either name or both, and refused where they differ", "[convert]") {
   const auto file = official_file(config_of({}));
   const auto import = [&](const Tensors& tensors) {
-    return import_official(with_overrides({}), tensors, "test").tensors;
+    return import_official(with_overrides({}), tensors, kTest).tensors;
   };
   const auto expected = import(file);
   auto both = file;
@@ -294,20 +309,11 @@ TEST_CASE("A fixed W_init may be absent where it is the identity, and nowhere el
   const auto import = [](const std::vector<std::string>& overrides) {
     auto file = official_file(config_of(overrides));
     std::erase_if(file, [](const auto& item) { return item.first.rfind("const/", 0) == 0; });
-    return reason([&] { import_official(with_overrides(overrides), file, "test"); });
+    return reason([&] { import_official(with_overrides(overrides), file, kTest); });
   };
   CHECK(import({"model=skipless"}) == "accepted");
   CHECK_THAT(import({"model=skipless", "model.val_init_type=orth"}),
              Catch::Matchers::Contains("const/transformer.h.0.attn.v_attn.id"));
-}
-
-TEST_CASE("A model that the authors' code cannot express is refused by what it lacks", "[convert]") {
-  auto config = config_of({});
-  config.positions = PositionKind::sinusoidal;
-  CHECK_THAT(reason([&] { official_map(config); }), Catch::Matchers::Contains("positions"));
-  config = config_of({});
-  config.tied_head = false;
-  CHECK_THAT(reason([&] { official_map(config); }), Catch::Matchers::Contains("tied_head"));
 }
 
 json gpt2_settings() {
@@ -316,14 +322,7 @@ json gpt2_settings() {
 }
 
 Tensors gpt2_file(const json& settings) {
-  // A first import of zeros gives the config.
-  ModelConfig config;
-  config.n_layer = 2;
-  config.d_model = 8;
-  config.n_head = 2;
-  config.d_ff = 20;
-  config.vocab_size = 11;
-  config.n_positions = config.context_length = 7;
+  auto config = small_model();
   config.norm = NormKind::layer_norm;
   config.activation = Activation::gelu_tanh;
   config.bias = {true, true, true, true};
@@ -334,7 +333,7 @@ Tensors gpt2_file(const json& settings) {
 
 TEST_CASE("A GPT-2 is read with or without prefix, buffers and the tied head's second name", "[convert]") {
   const auto file = gpt2_file(gpt2_settings());
-  const auto imported = import_gpt2(gpt2_settings(), file, "test");
+  const auto imported = import_gpt2(gpt2_settings(), file, kTest);
   CHECK(imported.config.block == "pre_ln");
   CHECK(*imported.config.d_ff == 20);
   CHECK(imported.config.dropout.branch == 0.1);
@@ -351,14 +350,14 @@ TEST_CASE("A GPT-2 is read with or without prefix, buffers and the tied head's s
     bare[fmt::format("h.{}.attn.masked_bias", layer)] = at::full({}, -1e4);
   }
   bare["lm_head.weight"] = bare.at("wte.weight").clone();
-  CHECK(same(import_gpt2(gpt2_settings(), bare, "test").tensors, imported.tensors));
+  CHECK(same(import_gpt2(gpt2_settings(), bare, kTest).tensors, imported.tensors));
 }
 
 TEST_CASE("A GPT-2 with a head of its own keeps it", "[convert]") {
   auto settings = gpt2_settings();
   settings["tie_word_embeddings"] = false;
   const auto file = gpt2_file(settings);
-  const auto imported = import_gpt2(settings, file, "test");
+  const auto imported = import_gpt2(settings, file, kTest);
   CHECK(at::equal(imported.tensors.at("head"), file.at("lm_head.weight")));
 }
 
@@ -367,7 +366,7 @@ TEST_CASE("GPT-2 settings that change what is computed are refused by name", "[c
   const auto with = [&](const char* key, const json& value) {
     auto settings = gpt2_settings();
     settings[key] = value;
-    return reason([&] { import_gpt2(settings, file, "config.json"); });
+    return reason([&] { import_gpt2(settings, file, {"x.safetensors", "config.json"}); });
   };
   using Catch::Matchers::Contains;
   CHECK(with("reorder_and_upcast_attn", true) == "accepted");
@@ -378,6 +377,171 @@ TEST_CASE("GPT-2 settings that change what is computed are refused by name", "[c
   CHECK_THAT(with("n_layer", 0), Contains("n_layer is 0"));
   CHECK_THAT(with("n_layer", "two"), Contains("n_layer is \"two\""));
   CHECK_THAT(with("n_inner", 21), Contains("shape"));
+}
+
+TEST_CASE("A model exported to the authors' form is read back to the same config and bits", "[convert][export]") {
+  for (const auto& overrides : kOverrides) {
+    INFO(json(overrides).dump());
+    const auto config = config_of(overrides);
+    const auto state = random_state(config);
+    const auto exported = export_official(config, state);
+    CHECK(exported.notes.empty());
+    CHECK(exported.tensors.count("lm_head.weight") == 0);
+    const auto settings = json::parse(exported.settings);
+    CHECK(is_official_config(settings));
+    CHECK(settings["tie_word_embeddings"] == true);
+    const auto imported = import_official(settings, exported.tensors, kTest);
+    CHECK(write_config(imported.config) == write_config(config));
+    CHECK(same(imported.tensors, state));
+  }
+}
+
+TEST_CASE("Our own default of every block is exported to the authors' form and read back", "[convert][export]") {
+  for (const auto& variant : block_variants()) {
+    for (const NormKind norm : {NormKind::rms_norm, NormKind::layer_norm, NormKind::none}) {
+      auto config = small_model();
+      config.block = variant.name;
+      config.norm = norm;
+      config.resolve();
+      INFO("block " << variant.name << ", norm " << name_of(norm));
+      const auto state = random_state(config);
+      const auto exported = export_official(config, state);
+      const auto imported = import_official(json::parse(exported.settings), exported.tensors, kTest);
+      CHECK(imported.config.block == config.block);
+      CHECK(same(imported.tensors, state));
+    }
+  }
+}
+
+TEST_CASE("A fixed W_init is written only where it is not the identity", "[convert][export]") {
+  const auto has_constants = [](const std::vector<std::string>& overrides) {
+    const auto config = config_of(overrides);
+    for (const auto& [name, tensor] : export_official(config, random_state(config)).tensors) {
+      if (name.starts_with("const/")) return true;
+    }
+    return false;
+  };
+  CHECK_FALSE(has_constants({"model=skipless"}));
+  CHECK(has_constants({"model=skipless", "model.val_init_type=orth", "model.value_resid_gain=0.1"}));
+}
+
+TEST_CASE("Embedding rows beyond the vocabulary are not exported", "[convert][export]") {
+  auto config = small_model();
+  config.vocab_multiple = 8;
+  config.resolve();
+  const auto state = random_state(config);
+  REQUIRE(state.at("embedding.tokens").size(0) == 16);
+  const auto exported = export_official(config, state);
+  CHECK(at::equal(exported.tensors.at("transformer.wte.weight"), state.at("embedding.tokens").slice(0, 0, 11)));
+  REQUIRE(exported.notes.size() == 1);
+  CHECK_THAT(exported.notes[0], Catch::Matchers::Contains("model.vocab_multiple is 8, there 1"));
+  CHECK(import_official(json::parse(exported.settings), exported.tensors, kTest).config.vocab_size == 11);
+}
+
+TEST_CASE("What only a new model needs is noted in an export, and not refused", "[convert][export]") {
+  auto config = small_model();
+  config.block = "sas";
+  auto& shape = block_parts(config).attention->shape;
+  shape.beta.init = 0.5;
+  shape.gamma.per_head = false;
+  config.resolve();
+  const auto state = random_state(config);
+  const auto exported = export_official(config, state);
+  REQUIRE(exported.notes.size() == 1);
+  CHECK_THAT(exported.notes[0], Catch::Matchers::Contains("model.sas.gamma.per_head is false, there true"));
+  const auto& gamma = exported.tensors.at("transformer.h.1.attn.centre_attn_gain");
+  CHECK(gamma.sizes() == at::IntArrayRef({1, 2, 1, 1}));
+  CHECK(gamma.eq(state.at("block_1.attention.shape.gamma.value")).all().item<bool>());
+}
+
+TEST_CASE("What the authors' code cannot express is refused by key", "[convert][export]") {
+  const auto refusal = [](const std::function<void(ModelConfig&, BlockParts&)>& change) {
+    auto config = small_model();
+    config.block = "sas";
+    auto parts = block_parts(config);
+    change(config, parts);
+    config.resolve();
+    return reason([&] { export_official(config, random_state(config)); });
+  };
+  using Catch::Matchers::Contains;
+  CHECK(refusal([](ModelConfig&, BlockParts&) {}) == "accepted");
+  CHECK_THAT(refusal([](ModelConfig& c, BlockParts&) { c.positions = PositionKind::sinusoidal; }),
+             Contains("the authors' code cannot express") && Contains("model.positions is sinusoidal, there learned"));
+  CHECK_THAT(refusal([](ModelConfig& c, BlockParts&) { c.tied_head = false; }), Contains("model.tied_head is false"));
+  CHECK_THAT(refusal([](ModelConfig& c, BlockParts&) { c.activation = Activation::geglu; }),
+             Contains("model.activation is geglu"));
+  CHECK_THAT(refusal([](ModelConfig& c, BlockParts&) { c.soft_cap = 20; }), Contains("model.soft_cap is 20"));
+  CHECK_THAT(refusal([](ModelConfig& c, BlockParts&) { c.bias.value = true; }), Contains("model.bias.value is true"));
+  CHECK_THAT(refusal([](ModelConfig& c, BlockParts&) { c.final_norm_eps = 1e-3; }), Contains("model.final_norm_eps"));
+  CHECK_THAT(refusal([](ModelConfig&, BlockParts& p) { p.attention->shape.alpha.trainable = false; }),
+             Contains("model.sas.alpha.trainable is false, there true"));
+  CHECK_THAT(refusal([](ModelConfig&, BlockParts& p) { p.attention->first_layer_value.beta.trainable = false; }),
+             Contains("model.sas.first_layer_value.beta.trainable"));
+  CHECK_THAT(refusal([](ModelConfig&, BlockParts& p) { p.attention->value.kind = ProjectionKind::plain; }),
+             Contains("model.block sas would be read as v_skipinit"));
+}
+
+ModelConfig gpt2_config() {
+  auto config = small_model();
+  config.norm = NormKind::layer_norm;
+  config.activation = Activation::gelu_tanh;
+  config.bias = {true, true, true, true};
+  config.n_positions = 9;
+  config.vocab_multiple = 8;
+  return config;
+}
+
+TEST_CASE("A GPT-2 exported for transformers is read back to the same bits", "[convert][export]") {
+  for (const bool tied : {true, false}) {
+    for (const Activation activation : {Activation::gelu_tanh, Activation::gelu, Activation::relu}) {
+      auto config = gpt2_config();
+      config.vocab_multiple = 1;
+      config.tied_head = tied;
+      config.activation = activation;
+      config.resolve();
+      const auto state = random_state(config);
+      const auto exported = export_gpt2(config, state);
+      CHECK(exported.tensors.count("lm_head.weight") == (tied ? 0 : 1));
+      const auto settings = json::parse(exported.settings);
+      CHECK(settings["tie_word_embeddings"] == tied);
+      const auto imported = import_gpt2(settings, exported.tensors, kTest);
+      CHECK(imported.notes.empty());
+      CHECK(imported.config.activation == activation);
+      CHECK(same(imported.tensors, state));
+    }
+  }
+  auto config = gpt2_config();
+  config.tied_head = false;
+  config.resolve();
+  const auto exported = export_gpt2(config, random_state(config));
+  CHECK(exported.tensors.at("lm_head.weight").size(0) == 11);
+  CHECK(exported.notes.size() == 2);  // vocab_multiple, context_length
+}
+
+TEST_CASE("A model that is no GPT-2 is refused by key", "[convert][export]") {
+  const auto refusal = [](const std::function<void(ModelConfig&, BlockParts&)>& change) {
+    auto config = gpt2_config();
+    auto parts = block_parts(config);
+    change(config, parts);
+    config.resolve();
+    return reason([&] { export_gpt2(config, random_state(config)); });
+  };
+  using Catch::Matchers::Contains;
+  CHECK(refusal([](ModelConfig&, BlockParts&) {}) == "accepted");
+  CHECK_THAT(refusal([](ModelConfig& c, BlockParts&) { c.block = "sas"; }), Contains("model.block sas would be read"));
+  CHECK_THAT(refusal([](ModelConfig& c, BlockParts&) { c.norm = NormKind::rms_norm; }),
+             Contains("a GPT-2 cannot express") && Contains("model.norm is rms_norm, there layer_norm"));
+  CHECK_THAT(refusal([](ModelConfig& c, BlockParts&) { c.bias.feed_forward = false; }),
+             Contains("model.bias.feed_forward is false, there true"));
+  CHECK_THAT(refusal([](ModelConfig& c, BlockParts&) { c.qk_norm = true; }), Contains("model.qk_norm is true"));
+  CHECK_THAT(refusal([](ModelConfig& c, BlockParts&) { c.activation = Activation::leaky_relu; }),
+             Contains("model.activation is leaky_relu"));
+  CHECK_THAT(refusal([](ModelConfig&, BlockParts& p) { p.beta_ff->init = 0.5; }),
+             Contains("model.pre_ln.beta_ff.init"));
+  CHECK_THAT(refusal([](ModelConfig&, BlockParts& p) { p.alpha_sa->trainable = true; }),
+             Contains("model.pre_ln.alpha_sa.trainable"));
+  CHECK_THAT(refusal([](ModelConfig&, BlockParts& p) { p.attention->value.kind = ProjectionKind::identity; }),
+             Contains("model.pre_ln.value.kind is identity"));
 }
 
 TEST_CASE("The three kinds of settings are told apart", "[convert]") {

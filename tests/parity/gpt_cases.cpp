@@ -179,16 +179,20 @@ void compare(const Case& parity_case, const ImportedModel& imported, Comparison&
   compare_float32(parity_case, imported, result);
 }
 
+ImportSource source_of(const Case& parity_case) {
+  return {.weights = parity_case.stem.string(), .settings = parity_case.stem.string()};
+}
+
 }  // namespace
 
 void run_official_gpt(const Case& parity_case, Comparison& result) {
-  const auto imported = import_official(parity_case.settings, parity_case.weights(), parity_case.stem.string());
+  const auto imported = import_official(parity_case.settings, parity_case.weights(), source_of(parity_case));
   check_count(parity_case, official_parameter_count(imported.config), result);
   compare(parity_case, imported, result);
 }
 
 void run_hugging_face_gpt2(const Case& parity_case, Comparison& result) {
-  const auto imported = import_gpt2(parity_case.settings["config"], parity_case.weights(), parity_case.stem.string());
+  const auto imported = import_gpt2(parity_case.settings["config"], parity_case.weights(), source_of(parity_case));
   int64_t count = 0;
   for (const auto& entry : imported.map) count += c10::multiply_integers(entry.shape);
   check_count(parity_case, count, result);

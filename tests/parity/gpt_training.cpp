@@ -122,7 +122,8 @@ void compare_final_weights(const Gpt& model, const ImportedModel& imported, cons
 void run_gpt_training(const Case& parity_case, Comparison& result) {
   const auto start = parity_case.weights();
   const auto data = parity_case.reference();
-  const auto imported = import_official(parity_case.settings, start, parity_case.stem.string());
+  const auto imported =
+      import_official(parity_case.settings, start, {parity_case.stem.string(), parity_case.stem.string()});
   struct Rule {
     const char* name;
     OptimizerKind kind;

@@ -1,0 +1,37 @@
+#include "cli/standard_output.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace skipless {
+
+namespace {
+
+/// Of the first write that failed: a later success, or a later error, says less.
+std::atomic<int> first_error{0};
+
+bool flushed() {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return true;
+  int none = 0;
+  first_error.compare_exchange_strong(none, errno != 0 ? errno : EIO);
+  return false;
+}
+
+}  // namespace
+
+bool write_standard_output(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return flushed();
+}
+
+std::string standard_output_problem() {
+  if (flushed()) return "";
+  return fmt::format("cannot write to standard output: {}", std::strerror(first_error));
+}
+
+}  // namespace skipless

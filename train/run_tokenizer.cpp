@@ -1,0 +1,50 @@
+#include "train/run_tokenizer.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <system_error>
+
+#include "configs/error.h"
+#include "data/prepared_data.h"
+#include "data/tokenizer_file.h"
+#include "train/run_folder.h"
+
+namespace skipless {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path find_tokenizer(const LoadedRun& run, const fs::path& folder, const std::string& given) {
+  if (!given.empty()) return given;
+  const fs::path own = RunPaths{folder}.tokenizer();
+  const fs::path of_data = fs::path(run.config.data.folder) / prepared_files::kTokenizer;
+  std::error_code ignored;
+  for (const auto& file : {own, of_data}) {
+    if (fs::exists(file, ignored)) return file;
+  }
+  throw UserError(fmt::format("{}: the run's tokenizer is not here: neither {} nor {}; give it with --tokenizer",
+                              folder.string(), own.string(), of_data.string()));
+}
+
+}  // namespace
+
+BpeTokenizer run_tokenizer(const LoadedRun& run, const fs::path& folder, const std::string& given) {
+  const fs::path file = find_tokenizer(run, folder, given);
+  BpeTokenizer tokenizer = read_tokenizer(file);
+  if (run.state.tokenizer.empty()) {
+    spdlog::warn("imported weights do not say which tokenizer they were trained with; '{}' has {}", file.string(),
+                 tokenizer.hash());
+  } else if (tokenizer.hash() != run.state.tokenizer) {
+    throw UserError(fmt::format("'{}' is another tokenizer ({}) than the model was trained with ({})", file.string(),
+                                tokenizer.hash(), run.state.tokenizer));
+  }
+  if (tokenizer.vocab_size() > run.config.model.vocab_size) {
+    throw UserError(fmt::format("'{}' has {} tokens, but the model's vocabulary has {}", file.string(),
+                                tokenizer.vocab_size(), run.config.model.vocab_size));
+  }
+  return tokenizer;
+}
+
+}  // namespace skipless
