@@ -14,6 +14,7 @@
 #include "cli/option_checks.h"
 #include "configs/error.h"
 #include "data/bpe_encoder.h"
+#include "data/chunking.h"
 #include "data/document_reader.h"
 #include "eval/text_loss.h"
 #include "train/non_finite.h"
@@ -27,7 +28,7 @@ struct TextResult {
   LossResult loss;
   int64_t documents = 0;
   int64_t bytes = 0;            // of the documents
-  int64_t predicted_bytes = 0;  // without those of each document's first token, which nothing predicts
+  int64_t predicted_bytes = 0;  // of the predicted tokens
 
   double bits_per_byte() const { return loss.sum / std::numbers::ln2 / static_cast<double>(predicted_bytes); }
 };
@@ -53,9 +54,13 @@ TextResult evaluate(LoadedRun& run, const BpeTokenizer& tokenizer, const EvalTex
   const InputFiles inputs = find_input_files(options.inputs);
   TextLoss loss(run.model, run.device, windows_for(run.config, options.stride));
   BpeEncoder encoder(tokenizer);
+  // A model of packed chunks has seen texts begin behind an end-of-text token, which so predicts the first token.
+  const Chunking chunking = chunking_with(run.config.data.chunking, tokenizer);
+  const bool packed = chunking.kind == ChunkKind::packed;
   TextResult result;
   const auto add = [&](const Document& document) {
     std::optional<int32_t> first;
+    if (packed) loss.append({&chunking.end_of_text, 1});
     encoder.encode(document.text, [&](std::span<const int32_t> ids, std::size_t) {
       if (!first && !ids.empty()) first = ids.front();
       loss.append(ids);
@@ -64,14 +69,15 @@ TextResult evaluate(LoadedRun& run, const BpeTokenizer& tokenizer, const EvalTex
     const auto bytes = static_cast<int64_t>(document.text.size());
     ++result.documents;
     result.bytes += bytes;
-    result.predicted_bytes += bytes - static_cast<int64_t>(tokenizer.decode({&*first, 1}).size());
+    result.predicted_bytes += bytes;
+    if (!packed) result.predicted_bytes -= static_cast<int64_t>(tokenizer.decode({&*first, 1}).size());
   };
   for (const InputFile& file : inputs.files) {
     read_documents(file, options.field, add, [&](const SkippedDocument& skipped) { leave_out(file, skipped); });
   }
   result.loss = loss.result();
   if (result.loss.tokens == 0) {
-    throw UserError(fmt::format("'{}' holds no text of two tokens or more: the first token of a text is not predicted",
+    throw UserError(fmt::format("'{}' holds no text of two tokens or more: nothing predicts the first token of a text",
                                 fmt::join(options.inputs.paths, "', '")));
   }
   return result;

@@ -47,10 +47,10 @@ struct GenerateOptions {
 /// All that a file, or standard input, holds: a last end of line too.
 std::string read_prompt(const std::string& name) {
   const bool standard_input = name == kStandardInput;
+  errno = 0;
   std::FILE* file = standard_input ? stdin : std::fopen(name.c_str(), "rb");
   std::string text;
   std::vector<char> buffer(1 << 16);
-  errno = 0;
   while (file != nullptr) {
     const size_t bytes = std::fread(buffer.data(), 1, buffer.size(), file);
     text.append(buffer.data(), bytes);

@@ -1,0 +1,135 @@
+"""What `skipless convert --to` writes, read by transformers and safetensors: same logits, same text, same bits.
+
+Trains two models for some steps, exports them, and compares with GPT2LMHeadModel: no key missing or left over, the loss of a
+text as `skipless eval --text` says it, greedy text as `skipless generate` writes it. What transformers saves comes back through
+`skipless convert` as the same bytes. The authors' format, which transformers does not know, is read by safetensors and comes
+back as the same bytes too.
+
+Usage: check_transformers.py PROGRAM
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+import torch
+from safetensors import safe_open
+from tokenizers import Tokenizer
+from transformers import GPT2LMHeadModel
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = Path(sys.argv[1]).resolve()
+# float32 sums of a few hundred terms in another order, relative to a loss of order 5.
+TOLERANCE = 2e-6
+GPT2 = (
+    "model: {block: pre_ln, n_layer: 2, d_model: 32, n_head: 4, vocab_size: 4096, vocab_multiple: 64, context_length: 64, "
+    "n_positions: 96, norm: layer_norm, activation: gelu_tanh, "
+    "bias: {value: true, projection: true, feed_forward: true}}\n"
+)
+SAS = "model: {block: sas, n_layer: 2, d_model: 32, n_head: 4, vocab_size: 4096, context_length: 64}\n"
+TRAINING = (
+    "data: {folder: data}\n"
+    "train: {steps: 30, batch_size: 8, lr: 0.01, warmup_steps: 5, eval_every: 0, save_every: 0, threads: 1}\n"
+)
+PROMPT = "def f_1(x"
+
+
+def skipless(*arguments):
+    command = [PROGRAM, *map(str, arguments)]
+    result = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    assert result.returncode == 0, f"{command}: {result.stderr}"
+    return result.stdout
+
+
+def prepare():
+    Path("source").mkdir()
+    for document in range(8):
+        lines = [f"def f_{i * 7 % 13}(x, y):\n    return x * {i} + y - {document * i % 17}\n" for i in range(80)]
+        Path(f"source/part_{document}.py").write_text("\n".join(lines))
+    skipless("prepare", "source", "--tokenizer", ROOT / "data/tokenizers/python_4096", "--out", "data")
+
+
+def train(name, model):
+    Path(f"{name}.yaml").write_text(model + TRAINING)
+    skipless("train", f"{name}.yaml", "--run", name)
+
+
+def check_header(file):
+    length = int.from_bytes(file.read_bytes()[:8], "little")
+    text = file.read_bytes()[8 : 8 + length]
+    header = json.loads(text)
+    assert header.pop("__metadata__")["format"] == "pt"
+    assert length % 8 == 0 and text.rstrip(b" ").endswith(b"}")
+    offsets = sorted(entry["data_offsets"] for entry in header.values())
+    assert offsets[0][0] == 0 and all(a[1] == b[0] for a, b in zip(offsets, offsets[1:]))
+    assert offsets[-1][1] == file.stat().st_size - 8 - length
+
+
+def check_loss(model, tokenizer):
+    text = Path("source/part_0.py").read_text()[:120]
+    Path("text.py").write_text(text)
+    ids = torch.tensor([tokenizer.encode(text).ids])
+    assert 2 < ids.shape[1] <= 64
+    ours = json.loads(skipless("eval", "gpt2", "--text", "text.py", "--json"))
+    assert ours["predicted_tokens"] == ids.shape[1] - 1
+    theirs = model(ids, labels=ids).loss.item()
+    assert abs(ours["loss"] - theirs) < TOLERANCE * theirs, (ours["loss"], theirs)
+
+
+def check_text(model, tokenizer):
+    ids = tokenizer.encode(PROMPT).ids
+    out = model.generate(torch.tensor([ids]), max_new_tokens=40, do_sample=False, pad_token_id=0)
+    ours = skipless("generate", "gpt2", "--prompt", PROMPT, "--no-echo", "--temperature", 0, "--max-tokens", 40)
+    assert ours == tokenizer.decode(out[0][len(ids) :].tolist()) + "\n", ours
+
+
+def same_file(a, b):
+    assert a.read_bytes() == b.read_bytes(), f"{a} and {b} differ"
+
+
+def check_gpt2():
+    train("gpt2", GPT2)
+    skipless("convert", "gpt2", "exported", "--to", "gpt2")
+    check_header(Path("exported/model.safetensors"))
+    model, loading = GPT2LMHeadModel.from_pretrained("exported", output_loading_info=True)
+    assert not any(loading.values()), loading
+    assert model.config.tie_word_embeddings and model.lm_head.weight is model.transformer.wte.weight
+    assert model.lm_head.weight.shape == (4096, 32)
+    model.eval()
+    tokenizer = Tokenizer.from_file("exported/tokenizer.json")
+    with torch.no_grad():
+        check_loss(model, tokenizer)
+        check_text(model, tokenizer)
+    model.save_pretrained("saved")
+    skipless("convert", "saved", "back")
+    skipless("convert", "back", "again", "--to", "gpt2")
+    same_file(Path("exported/model.safetensors"), Path("again/model.safetensors"))
+
+
+def check_authors():
+    train("sas", SAS)
+    skipless("convert", "sas", "authors", "--to", "authors")
+    check_header(Path("authors/model.safetensors"))
+    with safe_open("authors/model.safetensors", framework="pt") as file:
+        names = set(file.keys())
+        assert file.get_tensor("transformer.h.0.attn.attn_mat_skip_gain").shape == (1, 4, 1, 1)
+    assert "lm_head.weight" not in names and not any(name.startswith("const/") for name in names)
+    skipless("convert", "authors", "sas_back")
+    skipless("convert", "sas_back", "authors_again", "--to", "authors")
+    same_file(Path("authors/model.safetensors"), Path("authors_again/model.safetensors"))
+    losses = [json.loads(skipless("eval", run, "--text", "source", "--json"))["loss"] for run in ("sas", "sas_back")]
+    assert abs(losses[0] - losses[1]) < TOLERANCE * losses[0], losses  # their batches have other sizes
+
+
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    torch.set_num_threads(1)
+    prepare()
+    check_gpt2()
+    check_authors()
+    os.chdir(ROOT)
+print("transformers and safetensors read what convert writes")
