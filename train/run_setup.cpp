@@ -11,6 +11,7 @@
 #include "configs/atomic_file.h"
 #include "configs/config_file.h"
 #include "configs/error.h"
+#include "data/mapped_file.h"
 #include "data/tokenizer_file.h"
 #include "train/checkpoint.h"
 
@@ -65,8 +66,14 @@ void compare_with_run(const RunPaths& paths, const std::string& config, bool beg
 }
 
 void keep_tokenizer(const RunConfig& config, const RunPaths& paths) {
-  const auto file = std::filesystem::path(config.data.folder) / prepared_files::kTokenizer;
-  write_file(paths.tokenizer(), tokenizer_json_of(file));
+  const auto text = tokenizer_json_of(std::filesystem::path(config.data.folder) / prepared_files::kTokenizer);
+  std::error_code ignored;
+  if (std::filesystem::exists(paths.tokenizer(), ignored) && MappedFile(paths.tokenizer()).text() == text) return;
+  try {
+    write_file(paths.tokenizer(), text);
+  } catch (const RunError& error) {
+    spdlog::warn("the run is without a tokenizer of its own: {}", error.what());
+  }
 }
 
 void set_threads(int64_t threads) {

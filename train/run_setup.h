@@ -32,7 +32,8 @@ void refuse_imported(const std::filesystem::path& folder);
 /// before which nothing is lost with the old config.
 void compare_with_run(const RunPaths& paths, const std::string& config, bool begun);
 
-/// Copies the data's tokenizer.json into the run's folder, so that the run can be used where the data are not.
+/// Copies the data's tokenizer.json into the run's folder, so that the run can be used where the data are not. Without
+/// room for it there is a warning: training does not need it.
 void keep_tokenizer(const RunConfig& config, const RunPaths& paths);
 
 /// 0: as many as LibTorch takes by itself. More than the machine runs at once only get in each other's way.
