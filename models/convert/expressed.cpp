@@ -20,6 +20,9 @@ ModelConfig essence(ModelConfig config) {
   config.vocab_multiple = 1;
   config.context_length = *config.n_positions;
   config.init_std = ModelConfig{}.init_std;
+  config.init = {};
+  // What the variant decides by itself, whatever the shared key says.
+  static_cast<TransformerConfig&>(config) = config.block_config().settings(config);
   if (config.activation != Activation::leaky_relu) config.leaky_slope = ModelConfig{}.leaky_slope;
   const auto parts = block_parts(config);
   for (auto* gain : {parts.alpha_sa, parts.beta_sa, parts.alpha_ff, parts.beta_ff, parts.alpha_comb}) {
@@ -34,9 +37,10 @@ ModelConfig essence(ModelConfig config) {
        {&attention.value, &attention.first_layer_value, &attention.projection, &attention.last_layer_projection}) {
     forget_start(&projection->alpha);
     forget_start(&projection->beta);
-    if (projection->kind != ProjectionKind::gained) projection->init = ProjectionConfig{}.init;
+    projection->init.std.reset();
+    if (projection->kind != ProjectionKind::gained) projection->init = {};
   }
-  attention.query_init_std = 0;
+  attention.query_init = {};
   attention.tie_init = TieInit::none;
   return config;
 }
@@ -46,6 +50,14 @@ std::vector<ConfigDifference> differences(const ModelConfig& a, const ModelConfi
 }
 
 }  // namespace
+
+ModelConfig as_computed_now(ModelConfig config, const Tensors& ours) {
+  for (const auto& [name, tensor] : ours) {
+    if (name.ends_with(".shape.lambda") && tensor.item<double>() != 0) return config;
+  }
+  config.identity_start = {};
+  return config;
+}
 
 std::vector<std::string> require_expressed(const ModelConfig& config, const ModelConfig& read,
                                            const std::string& format) {

@@ -4,9 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "models/convert/tensor_map.h"
 #include "models/model_config.h"
 
 namespace skipless {
+
+/// The config without an identity start that is over: where lambda is 0 in every layer of `ours`.
+ModelConfig as_computed_now(ModelConfig config, const Tensors& ours);
 
 /// `read`: the config as which the settings that were written for `config` are read. UserError, naming each key with
 /// both values, where the two differ in what is computed or trained. Differences that only matter for a model that is

@@ -197,7 +197,8 @@ ImportedModel import_gpt2(const json& settings, Tensors theirs, const ImportSour
   return result;
 }
 
-ExportedModel export_gpt2(const ModelConfig& config, const Tensors& ours) {
+ExportedModel export_gpt2(const ModelConfig& trained, const Tensors& ours) {
+  const ModelConfig config = as_computed_now(trained, ours);
   const auto settings = gpt2_settings(config);
   ExportedModel result{.settings = settings.dump(2) + "\n", .tensors = {}, .notes = {}};
   result.notes = require_expressed(config, model_config(settings, "the written settings"), "a GPT-2");

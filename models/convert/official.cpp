@@ -269,7 +269,8 @@ ImportedModel import_official(const nlohmann::json& settings, Tensors theirs, co
   return result;
 }
 
-ExportedModel export_official(const ModelConfig& config, const Tensors& ours) {
+ExportedModel export_official(const ModelConfig& trained, const Tensors& ours) {
+  const ModelConfig config = as_computed_now(trained, ours);
   const auto settings = official_file_settings(config);
   const OfficialSizes sizes{.n_layer = config.n_layer,
                             .d_model = config.d_model,

@@ -347,7 +347,7 @@ void write_projection(json& s, const std::string& name, const std::string& excep
   s[name + "_skip_gain"] = usual.kind == ProjectionKind::plain ? json() : json(*gained.alpha.init);
   s[exception_key] = excepted ? json(resid_gain(exception)) : json();
   s[name == "value" ? "val_init_type" : "proj_init_type"] =
-      usual.kind == ProjectionKind::identity ? "id" : name_in(kInits, usual.init);
+      usual.kind == ProjectionKind::identity ? "id" : name_in(kInits, usual.init.kind);
   s[name == "value" ? "trainable_value_gains" : "trainable_proj_gains"] = *gained.alpha.trainable;
 }
 
@@ -432,6 +432,7 @@ ModelConfig official_model_config(const json& settings, const OfficialSizes& siz
 
 nlohmann::ordered_json official_file_settings(const ModelConfig& model) {
   ModelConfig config = model;
+  static_cast<TransformerConfig&>(config) = config.block_config().settings(config);
   const auto parts = block_parts(config);
   json s = default_settings();
   s["context_length"] = config.context_length;
@@ -460,7 +461,10 @@ nlohmann::ordered_json official_file_settings(const ModelConfig& model) {
   write_projection(s, "value", "first_layer_value_resid_gain", attention.value, attention.first_layer_value);
   write_projection(s, "proj", "last_layer_proj_resid_gain", attention.projection, attention.last_layer_projection);
   s["tie_valproj_init"] = tie_name(attention.tie_init);
-  s["query_init_std"] = *attention.query_init_std;
+  s["query_init_std"] = attention.query_init.std.value_or(config.init_std);
+  s["embd_pdrop"] = config.dropout.embedding;
+  s["attn_pdrop"] = config.dropout.attention;
+  s["resid_pdrop"] = config.dropout.branch;
 
   nlohmann::ordered_json file = {{"model_type", "gpt2"},
                                  {"vocab_size", config.vocab_size},

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "data/utf8.h"
+#include "configs/utf8.h"
 
 namespace skipless {
 

@@ -4,6 +4,7 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
@@ -452,6 +453,20 @@ TEST_CASE("What only a new model needs is noted in an export, and not refused", 
   const auto& gamma = exported.tensors.at("transformer.h.1.attn.centre_attn_gain");
   CHECK(gamma.sizes() == at::IntArrayRef({1, 2, 1, 1}));
   CHECK(gamma.eq(state.at("block_1.attention.shape.gamma.value")).all().item<bool>());
+}
+
+TEST_CASE("An identity start is exported when it is over, and not before", "[convert][export]") {
+  auto config = small_model();
+  config.block = "sas";
+  config.identity_start = {.schedule = IdentitySchedule::linear, .steps = 10};
+  config.resolve();
+  auto state = random_state(config);
+  CHECK_THAT(reason([&] { export_official(config, state); }),
+             Catch::Matchers::Contains("model.identity_start.schedule is linear, there off"));
+  for (auto& [name, tensor] : state) {
+    if (name.ends_with(".lambda")) tensor = at::zeros_like(tensor);
+  }
+  CHECK(export_official(config, state).notes.empty());
 }
 
 TEST_CASE("What the authors' code cannot express is refused by key", "[convert][export]") {
