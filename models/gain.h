@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "configs/schema.h"
+#include "models/full_precision.h"
 
 namespace skipless {
 
@@ -36,8 +37,8 @@ class GainImpl : public torch::nn::Module {
   /// `changes`: by other means than training, so that it is there whatever it starts at.
   explicit GainImpl(const GainConfig& config, int64_t n_head = 0, bool changes = false);
 
-  /// g * x
-  torch::Tensor forward(const torch::Tensor& x) const { return is_one_ ? x : value_ * x; }
+  /// g * x; under autocast in float32, so that what gains add up is float32
+  torch::Tensor forward(const torch::Tensor& x) const { return is_one_ ? full_precision(x) : value_ * x; }
   const torch::Tensor& value() const { return value_; }
   bool is_zero() const { return is_zero_; }
   bool is_one() const { return is_one_; }

@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "models/full_precision.h"
+
 namespace skipless {
 
 std::span<const EnumName<NormKind>> enum_names(NormKind) {
@@ -16,7 +18,8 @@ std::span<const EnumName<NormKind>> enum_names(NormKind) {
 
 RmsNormImpl::RmsNormImpl(int64_t d, double eps) : scale_(register_parameter("scale", torch::ones({d}))), eps_(eps) {}
 
-torch::Tensor RmsNormImpl::forward(const torch::Tensor& x) {
+torch::Tensor RmsNormImpl::forward(const torch::Tensor& input) {
+  const auto x = full_precision(input);
   const auto norm = at::linalg_vector_norm(x, 2, at::IntArrayRef{-1}, /*keepdim=*/true);
   return scale_ * (x / (norm / std::sqrt(static_cast<double>(x.size(-1))) + eps_));
 }
@@ -27,7 +30,7 @@ LayerNormImpl::LayerNormImpl(int64_t d, double eps)
       eps_(eps) {}
 
 torch::Tensor LayerNormImpl::forward(const torch::Tensor& x) {
-  return at::layer_norm(x, {x.size(-1)}, weight_, bias_, eps_);
+  return at::layer_norm(full_precision(x), {x.size(-1)}, weight_, bias_, eps_);
 }
 
 int64_t n_norm_parameters(NormKind kind, int64_t d) {

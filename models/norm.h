@@ -14,7 +14,7 @@ namespace skipless {
 enum class NormKind { rms_norm, layer_norm, none };
 std::span<const EnumName<NormKind>> enum_names(NormKind);
 
-/// [.., d] -> [.., d]
+/// [.., d] -> [.., d]. Under autocast statistics and result are float32.
 class NormImpl : public torch::nn::Module {
  public:
   virtual torch::Tensor forward(const torch::Tensor& x) = 0;

@@ -14,6 +14,8 @@
 #include <limits>
 #include <optional>
 
+#include "models/full_precision.h"
+
 #include "models/attention_cache.h"
 #include "models/dropout.h"
 
@@ -58,12 +60,13 @@ torch::Tensor causal_counts(int64_t before, int64_t t, const torch::TensorOption
 
 /// mean_C(V) of a causal model: row i is the mean of rows 0..i.
 torch::Tensor running_mean(const torch::Tensor& v) {
-  return at::cumsum(v, -2) / causal_counts(0, v.size(-2), v.options());
+  const auto sum = at::cumsum(full_precision(v), -2);
+  return sum / causal_counts(0, v.size(-2), sum.options());
 }
 
 /// mean_C(V) without a causal mask: every row is the mean over all positions.
 torch::Tensor uniform_mean(const torch::Tensor& v) {
-  return v.mean(-2, /*keepdim=*/true);
+  return full_precision(v).mean(-2, /*keepdim=*/true);
 }
 
 /// Rows of T queries, columns of all S + T keys.
@@ -132,12 +135,12 @@ torch::Tensor ShapedAttentionImpl::forward(const torch::Tensor& q, const torch::
 
 torch::Tensor ShapedAttentionImpl::matrix(const torch::Tensor& q, const torch::Tensor& k, const AttentionMask& mask) {
   const int64_t queries = q.size(-2), keys = k.size(-2);
-  auto s = at::matmul(q, k.transpose(-1, -2)) / std::sqrt(static_cast<double>(q.size(-1)));
+  auto s = full_precision(at::matmul(q, k.transpose(-1, -2))) / std::sqrt(static_cast<double>(q.size(-1)));
   if (soft_cap_ > 0) s = soft_cap_ * at::tanh(s / soft_cap_);
   s = s.masked_fill(visible(queries, keys, mask, q.device()).logical_not(), -std::numeric_limits<double>::infinity());
   auto p = beta_->forward(dropout(dropout_, is_training(), at::_safe_softmax(s, -1)));
-  if (!gamma_->is_zero()) p = p - gamma_->forward(centring_matrix(queries, keys, mask.causal, q.options()));
-  const auto identity = at::eye(keys, q.options()).slice(0, keys - queries);
+  if (!gamma_->is_zero()) p = p - gamma_->forward(centring_matrix(queries, keys, mask.causal, s.options()));
+  const auto identity = at::eye(keys, s.options()).slice(0, keys - queries);
   if (!alpha_->is_zero()) p = p + alpha_->forward(identity);
   return lambda_.defined() ? interpolated(lambda_, identity, p) : p;
 }

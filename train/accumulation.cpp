@@ -6,13 +6,13 @@
 namespace skipless {
 
 TokenLoss accumulate_gradients(const std::vector<at::Tensor>& parameters, int64_t n_micro_batches,
-                               const std::function<TokenLoss(int64_t)>& micro_batch) {
+                               const std::function<TokenLoss(int64_t)>& micro_batch, const at::Tensor& factor) {
   TORCH_CHECK(n_micro_batches > 0, "a step needs at least one micro-batch");
   for (const auto& parameter : parameters) parameter.mutable_grad().reset();
   TokenLoss total;
   for (int64_t i = 0; i < n_micro_batches; ++i) {
     const TokenLoss loss = micro_batch(i);
-    loss.sum.backward();
+    loss.sum.backward(factor);
     const auto sum = loss.sum.detach();
     total.sum = total.sum.defined() ? total.sum + sum : sum;
     total.count = total.count.defined() ? total.count + loss.count : loss.count;

@@ -100,6 +100,8 @@ json json_of(const TrainingState& state) {
               {"tokens", state.tokens},
               {"seconds", state.seconds},
               {"done", state.done},
+              {"on_cuda", state.on_cuda},
+              {"precision", state.precision},
               {"train_data", state.train_data},
               {"tokenizer", state.tokenizer},
               {"validation_loss", json_of(state.validation_loss)},
@@ -117,6 +119,8 @@ TrainingState state_of(const json& in) {
   state.tokens = count_of(in, "tokens");
   in.at("seconds").get_to(state.seconds);
   in.at("done").get_to(state.done);
+  in.at("on_cuda").get_to(state.on_cuda);
+  in.at("precision").get_to(state.precision);
   in.at("train_data").get_to(state.train_data);
   in.at("tokenizer").get_to(state.tokenizer);
   state.validation_loss = optional_number(in.at("validation_loss"));

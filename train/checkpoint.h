@@ -27,6 +27,8 @@ struct TrainingState {
   int64_t tokens = 0;                     // trained on
   double seconds = 0;                     // spent in training steps
   bool done = false;                      // the budget is spent
+  bool on_cuda = false;                   // the step was done on a CUDA device
+  std::string precision = "fp32";         // in which it was done
   std::string train_data;                 // checksum of the training shard
   std::string tokenizer;                  // hash
   std::optional<double> validation_loss;  // when it was measured at this very step

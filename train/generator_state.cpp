@@ -2,6 +2,7 @@
 
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <mutex>
 
@@ -33,12 +34,19 @@ void save_generators(at::Device device, std::map<std::string, at::Tensor>& tenso
   if (device.is_cuda()) tensors.emplace(kCuda, generator_of(device).get_state());
 }
 
-void restore_generators(at::Device device, std::map<std::string, at::Tensor>& tensors, const std::string& source) {
+void restore_generators(at::Device device, std::map<std::string, at::Tensor>& tensors, const std::string& source,
+                        bool was_on_cuda) {
   const auto cpu = tensors.extract(kCpu), cuda = tensors.extract(kCuda);
-  if (cpu.empty()) throw UserError(fmt::format("{}: no tensor '{}'", source, kCpu));
+  const auto require = [&](bool is_there, const char* name) {
+    if (!is_there) throw UserError(fmt::format("{}: no tensor '{}'", source, name));
+  };
+  require(!cpu.empty(), kCpu);
+  require(!cuda.empty() || !was_on_cuda, kCuda);
   restore(at::kCPU, kCpu, cpu.mapped(), source);
-  // A run that went from the CPU to a device has none yet.
-  if (device.is_cuda() && !cuda.empty()) restore(device, kCuda, cuda.mapped(), source);
+  if (device.is_cuda() && was_on_cuda) restore(device, kCuda, cuda.mapped(), source);
+  if (device.is_cuda() != was_on_cuda) {
+    spdlog::warn("the run moves to {}: what is drawn there (dropout) begins anew", device.str());
+  }
 }
 
 }  // namespace skipless

@@ -13,7 +13,9 @@ namespace skipless {
 void save_generators(at::Device device, std::map<std::string, at::Tensor>& tensors);
 
 /// Takes them out of `tensors` and puts them back into the generators. UserError when one is missing or is no state;
-/// `source`: the file, for the error.
-void restore_generators(at::Device device, std::map<std::string, at::Tensor>& tensors, const std::string& source);
+/// `source`: the file, for the error. A run that comes from another kind of device (`was_on_cuda`) has no state for
+/// this one: its generator then stays as it is, and that is said.
+void restore_generators(at::Device device, std::map<std::string, at::Tensor>& tensors, const std::string& source,
+                        bool was_on_cuda);
 
 }  // namespace skipless

@@ -6,8 +6,10 @@
 #include <c10/core/GradMode.h>
 
 #include "train/accumulation.h"
+#include "train/autocast.h"
 #include "train/clip.h"
 #include "train/device.h"
+#include "train/non_finite.h"
 
 namespace skipless {
 
@@ -23,8 +25,9 @@ Gpt build_model(const RunConfig& config, at::Device device) {
 
 }  // namespace
 
-Learner::Learner(const RunConfig& config, at::Device device)
+Learner::Learner(const RunConfig& config, at::Device device, Precision precision)
     : config_(config.train),
+      precision_(precision),
       model_(build_model(config, device)),
       optimizer_(parameter_groups(*model_, config.train.optimizer.weight_decay), config.train.optimizer),
       failed_step_(at::full({}, -1, at::TensorOptions().dtype(at::kLong).device(device))) {
@@ -32,23 +35,46 @@ Learner::Learner(const RunConfig& config, at::Device device)
   for (const auto& group : optimizer_.groups()) {
     for (const auto& parameter : group.parameters) parameters_.push_back(parameter.tensor);
   }
+  if (precision == Precision::fp16) scaler_.emplace(device);
+}
+
+at::Tensor Learner::loss_factor(const at::Tensor& ids) const {
+  if (!scaler_) return {};
+  // The scale is that of the loss per token, as in the field: the sum of many tokens would leave the range of float16.
+  return scaler_->scale() / static_cast<double>(ids.numel());
+}
+
+std::string Learner::first_non_finite(const at::Tensor& ids) {
+  return skipless::first_non_finite(model_, ids, *config_.micro_batch, precision_, loss_factor(ids));
 }
 
 Learner::Step Learner::step(int64_t index, double lr, const at::Tensor& ids, const at::Tensor& labels) {
   const auto rows = ids.split(*config_.micro_batch);
   const auto targets = (labels.defined() ? labels : ids).split(*config_.micro_batch);
   model_->begin_step(index);
-  const TokenLoss loss = accumulate_gradients(parameters_, static_cast<int64_t>(rows.size()), [&](int64_t i) {
+  const auto loss_of = [&](int64_t i) {
+    const Autocast autocast(ids.device().type(), precision_);
     return model_->next_token_loss(rows[static_cast<size_t>(i)], targets[static_cast<size_t>(i)]);
-  });
+  };
+  const auto factor = loss_factor(ids);
+  TokenLoss loss = accumulate_gradients(parameters_, static_cast<int64_t>(rows.size()), loss_of, factor);
   const c10::NoGradGuard no_grad;
-  const auto scale = loss.count.clamp_min(1).to(loss.sum.scalar_type()).reciprocal();
+  auto scale = loss.count.clamp_min(1).to(loss.sum.scalar_type()).reciprocal();
+  // Unscaled before it is clipped.
+  if (scaler_) scale = scale / factor;
   const auto norm = scale_and_clip(gradients_of(parameters_), scale, config_.clip_norm);
   const auto is_bad = at::isfinite(norm).logical_and(at::isfinite(loss.sum)).logical_not();
-  failed_step_ = at::where(failed_step_.lt(0).logical_and(is_bad), index, failed_step_);
-  const auto skip = failed_step_.ge(0).logical_or(loss.count.eq(0)).to(at::kFloat);
+  // A collapsed scale stays what it was when it collapsed.
+  if (scaler_) scaler_->update(is_bad.logical_and(failed_step_.lt(0)));
+  const auto has_failed = scaler_ ? scaler_->collapsed() : is_bad;
+  failed_step_ = at::where(failed_step_.lt(0).logical_and(has_failed), index, failed_step_);
+  const auto skip = failed_step_.ge(0).logical_or(is_bad).logical_or(loss.count.eq(0)).to(at::kFloat);
   optimizer_.step(lr, skip);
   model_->end_step(skip);
+  if (scaler_) {
+    const auto counts = at::isfinite(loss.sum);
+    loss = {.sum = at::where(counts, loss.sum, 0), .count = loss.count * counts};
+  }
   return {.loss = loss, .gradient_norm = norm};
 }
 

@@ -13,6 +13,7 @@
 
 #include "configs/error.h"
 #include "train/accumulation.h"
+#include "train/autocast.h"
 
 namespace skipless {
 
@@ -57,15 +58,20 @@ void require_finite_loss(double loss, const torch::nn::Module& module) {
                   name.empty() ? "too large for float32, though every parameter is finite" : name + " is not finite"));
 }
 
-std::string first_non_finite(Gpt& model, const at::Tensor& ids, int64_t micro_batch) {
+std::string first_non_finite(Gpt& model, const at::Tensor& ids, int64_t micro_batch, Precision precision,
+                             const at::Tensor& factor) {
   if (auto name = first_non_finite_parameter(*model); !name.empty()) return name;
   const auto rows = ids.split(micro_batch);
+  const auto device = ids.device().type();
   for (const auto& part : rows) {
+    const Autocast autocast(device, precision);
     if (auto name = first_non_finite_activation(model, part); !name.empty()) return name;
   }
-  const auto loss = accumulate_gradients(model->parameters(), static_cast<int64_t>(rows.size()), [&](int64_t i) {
+  const auto loss_of = [&](int64_t i) {
+    const Autocast autocast(device, precision);
     return model->next_token_loss(rows[static_cast<size_t>(i)]);
-  });
+  };
+  const auto loss = accumulate_gradients(model->parameters(), static_cast<int64_t>(rows.size()), loss_of, factor);
   if (!is_finite(loss.sum)) return "the loss";
   auto named = model->named_parameters().pairs();
   std::reverse(named.begin(), named.end());

@@ -28,6 +28,7 @@ void Reporter::started(const TrainingState& state, int64_t parameters) {
           {"block", config_.model.block},
           {"parameters", parameters},
           {"device", config_.train.device},
+          {"precision", state.precision},
           {"threads", at::get_num_threads()}});
 }
 
@@ -50,7 +51,7 @@ double Reporter::mean_loss() const {
   return window_loss_.item<double>() / static_cast<double>(window_tokens_.item<int64_t>());
 }
 
-void Reporter::report(const TrainingState& state, double loss) {
+void Reporter::report(const TrainingState& state, double loss, const LossScaler* scaler) {
   const double seconds = state.seconds - reported_.seconds;
   sequences_per_second_ = static_cast<double>(state.sequences - reported_.sequences) / seconds;
   const StepReport figures{
@@ -59,16 +60,21 @@ void Reporter::report(const TrainingState& state, double loss) {
       .tokens_per_second = sequences_per_second_ * static_cast<double>(config_.model.context_length),
       .ms_per_step = seconds / static_cast<double>(state.step - reported_.steps) * 1000};
   progress_.report(figures);
-  append({{"kind", "train"},
-          {"step", state.step},
-          {"loss", loss},
-          {"lr", last_lr_},
-          {"grad_norm", last_norm_.item<double>()},
-          {"tokens", state.tokens},
-          {"seconds", state.seconds},
-          {"tokens_per_second", figures.tokens_per_second},
-          {"ms_per_step", figures.ms_per_step},
-          {"data_wait_ms", waited_ / static_cast<double>(state.step - reported_.steps) * 1000}});
+  nlohmann::json line{{"kind", "train"},
+                      {"step", state.step},
+                      {"loss", loss},
+                      {"lr", last_lr_},
+                      {"grad_norm", last_norm_.item<double>()},
+                      {"tokens", state.tokens},
+                      {"seconds", state.seconds},
+                      {"tokens_per_second", figures.tokens_per_second},
+                      {"ms_per_step", figures.ms_per_step},
+                      {"data_wait_ms", waited_ / static_cast<double>(state.step - reported_.steps) * 1000}};
+  if (scaler != nullptr) {
+    line["loss_scale"] = scaler->scale().item<double>();
+    line["skipped_steps"] = scaler->skipped();
+  }
+  append(line);
   waited_ = 0;
   reported_ = spent(state);
   window_loss_.zero_();

@@ -32,8 +32,8 @@ class Reporter {
   void waited_for_data(double seconds) { waited_ += seconds; }
   /// The mean loss since the last report, read from the device: the host waits for it.
   double mean_loss() const;
-  /// A line of the steps since the last report, whose mean loss is `loss`.
-  void report(const TrainingState& state, double loss);
+  /// A line of the steps since the last report, whose mean loss is `loss`; `scaler`: null unless in fp16.
+  void report(const TrainingState& state, double loss, const LossScaler* scaler);
   void evaluated(const TrainingState& state, const LossResult& result);
   /// Writes into `state` what the next line needs of the steps before it.
   void save(TrainingState& state) const;

@@ -31,6 +31,9 @@ void TrainConfig::keys(Schema& s) {
   s.key("clip_norm", clip_norm, Range<double>::between(0, 1e9), "largest global norm of the gradient; 0: no clipping");
   s.key("recompute", recompute,
         "blocks keep their input alone and run forward again for their backward: less memory, a third more time");
+  s.key("precision", precision,
+        "of matrix products; fp16: with a loss scale; bf16: from compute capability 8.0 on, and on processors with "
+        "AVX512-BF16 or AMX; auto: what is fast on the device");
   s.key("seed", seed, Range<int64_t>::at_least(0), "of the model's initial values");
   s.key("data_seed", data_seed, Range<int64_t>::at_least(0), "of the order of the training data");
   s.key("eval_every", eval_every, every, "steps between evaluations, and one at the end; 0: none");
@@ -87,9 +90,9 @@ void RunConfig::check(Problems& problems) const {
 
 bool may_change_between_runs(const std::string& key_path) {
   // data.folder: the data themselves are compared by their checksum (CheckpointState::train_data).
-  static constexpr std::array<std::string_view, 9> kFree{
-      "data.folder",     "train.micro_batch",      "train.recompute", "train.eval_every", "train.save_every",
-      "train.log_every", "train.keep_checkpoints", "train.device",    "train.threads"};
+  static constexpr std::array<std::string_view, 10> kFree{
+      "data.folder",      "train.micro_batch", "train.recompute",        "train.precision", "train.eval_every",
+      "train.save_every", "train.log_every",   "train.keep_checkpoints", "train.device",    "train.threads"};
   return std::find(kFree.begin(), kFree.end(), key_path) != kFree.end();
 }
 

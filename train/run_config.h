@@ -10,6 +10,7 @@
 #include "models/model_config.h"
 #include "train/adamw.h"
 #include "train/budget.h"
+#include "train/precision.h"
 #include "train/schedule.h"
 
 namespace skipless {
@@ -26,6 +27,7 @@ struct TrainConfig : BudgetConfig, BatchConfig {
   ScheduleConfig schedule;
   OptimizerConfig optimizer;
   double clip_norm = 1;
+  Precision precision = Precision::fp32;
   int64_t seed = 0;
   int64_t data_seed = 0;
   int64_t eval_every = 500;

@@ -12,6 +12,7 @@
 #include <memory>
 #include <span>
 #include <stdexcept>
+#include <string_view>
 #include <vector>
 
 #include "configs/atomic_file.h"
@@ -26,6 +27,9 @@
 #include "train/log_file.h"
 #include "train/module_state.h"
 #include "train/non_finite.h"
+#include "train/out_of_memory.h"
+#include "train/peak_memory.h"
+#include "train/precision.h"
 #include "train/reporter.h"
 #include "train/run_folder.h"
 #include "train/run_setup.h"
@@ -55,6 +59,7 @@ class Trainer {
           const Clock& clock)
       : config_(config),
         device_(find_device(config.train.device)),
+        precision_(choose_precision(config.train.precision, traits_of(device_))),
         data_(open_data(config)),
         batches_(data_.train, config.model.context_length, config.train.batch_size,
                  static_cast<uint64_t>(config.train.data_seed), /*shuffle=*/true,
@@ -75,9 +80,11 @@ class Trainer {
   TrainOutcome run();
 
  private:
+  TrainOutcome run_to_the_end();
   void start();
   void announce();
   void resume(Checkpoint checkpoint);
+  void restore_loss_scale(Checkpoint& checkpoint, const std::string& source);
   void one_step();
   at::Tensor next_batch(int64_t rows);
   at::Tensor batch_again(const StepRows& rows) const;
@@ -91,6 +98,7 @@ class Trainer {
 
   RunConfig config_;
   at::Device device_;
+  PrecisionChoice precision_;
   PreparedData data_;
   ChunkBatches batches_;
   std::optional<EvaluationBatches> evaluation_;
@@ -112,11 +120,13 @@ class Trainer {
 
 void Trainer::start() {
   set_threads(config_.train.threads);
-  learner_ = std::make_unique<Learner>(config_, device_);
+  learner_ = std::make_unique<Learner>(config_, device_, precision_.precision);
   auto checkpoint = checkpoints_.read_newest([](const std::string& problem) { spdlog::warn("{}", problem); });
   if (checkpoint) resume(std::move(*checkpoint));
   state_.train_data = data_.train.checksum();
   state_.tokenizer = data_.tokenizer_hash;
+  state_.on_cuda = device_.is_cuda();
+  state_.precision = name_of(precision_.precision);
   watch_.set(state_.seconds);
   reporter_.open(run_.paths().metrics(), state_);
   loader_ = training_loader(batches_, state_.sequences);
@@ -139,10 +149,21 @@ void Trainer::resume(Checkpoint checkpoint) {
   load_module_state(*learner_->model(), checkpoint.model.tensors, source);
   const std::string optimizer_source = checkpoints_.optimizer_file(checkpoint.state.step).string();
   auto& saved = checkpoint.optimizer.tensors;
-  restore_generators(device_, saved, optimizer_source);
+  restore_generators(device_, saved, optimizer_source, checkpoint.state.on_cuda);
+  restore_loss_scale(checkpoint, optimizer_source);
   learner_->optimizer().load(saved, optimizer_source);
   state_ = checkpoint.state;
   saved_step_ = state_.step;
+}
+
+void Trainer::restore_loss_scale(Checkpoint& checkpoint, const std::string& source) {
+  const std::string_view now = name_of(precision_.precision);
+  const auto saved = extract_loss_scale(checkpoint.optimizer.tensors);
+  if (checkpoint.state.precision != now) {
+    spdlog::warn("continuing in {}; the run so far was in {}", now, checkpoint.state.precision);
+  } else if (auto* const scaler = learner_->scaler()) {
+    scaler->load(saved, source);
+  }
 }
 
 void Trainer::announce() {
@@ -151,6 +172,11 @@ void Trainer::announce() {
   spdlog::info("block {}, {} layers of {}, device {}, {} threads; {} of {} sequences of {} tokens, {} chunks an epoch",
                config_.model.block, config_.model.n_layer, config_.model.d_model, train.device, at::get_num_threads(),
                plan_.text(), batch_text(train), config_.model.context_length, batches_.chunks());
+  spdlog::info("precision {}: {}{}", name_of(precision_.precision),
+               train.precision == Precision::automatic ? "chosen for " : "as asked for, on ", precision_.reason);
+  if (precision_.is_slow) {
+    spdlog::warn("train.precision {} is slower than fp32 on {}", name_of(precision_.precision), precision_.reason);
+  }
   if (config_.model.soft_cap > 0) {
     spdlog::warn(
         "model.soft_cap {}: attention runs by the plain formula, whose memory grows with the square of the context",
@@ -165,6 +191,16 @@ void Trainer::announce() {
 }
 
 TrainOutcome Trainer::run() {
+  try {
+    return run_to_the_end();
+  } catch (const std::exception& error) {
+    if (!is_out_of_memory(error)) throw;
+    reporter_.clear();
+    throw RunError(out_of_memory_text(state_.step + 1, config_.train, peak_memory(device_)));
+  }
+}
+
+TrainOutcome Trainer::run_to_the_end() {
   const StopSignal stop;
   start();
   TrainOutcome outcome;
@@ -233,7 +269,7 @@ void Trainer::report() {
   watch_.stop();
   state_.seconds = watch_.seconds();
   check_steps();
-  reporter_.report(state_, loss);
+  reporter_.report(state_, loss, learner_->scaler());
 }
 
 void Trainer::check_steps() {
@@ -262,6 +298,7 @@ Checkpoint Trainer::snapshot() {
   reporter_.save(checkpoint.state);
   checkpoint.model = {.tensors = module_state(*learner_->model()), .metadata = {{"config", config_text_}}};
   checkpoint.optimizer.tensors = learner_->optimizer().state();
+  if (const auto* const scaler = learner_->scaler()) checkpoint.optimizer.tensors.merge(scaler->state());
   save_generators(device_, checkpoint.optimizer.tensors);
   return checkpoint;
 }
@@ -284,11 +321,17 @@ void Trainer::save() {
 
 void Trainer::stop_non_finite(const StepRows& rows) {
   reporter_.clear();
-  const std::string name = first_non_finite(learner_->model(), batch_again(rows), *config_.train.micro_batch);
+  std::string what = "the loss or its gradient is not finite";
+  if (const auto* const scaler = learner_->scaler()) {
+    what = fmt::format(
+        "the loss scale has collapsed: the gradient was not finite in {} steps, all skipped, and the "
+        "scale is {:g}",
+        scaler->skipped(), scaler->scale().item<double>());
+  }
+  const std::string name = learner_->first_non_finite(batch_again(rows));
   const auto good = checkpoints_.steps();
   throw RunError(fmt::format(
-      "step {}: the loss or its gradient is not finite; the first bad tensor is {}. {}", rows.step + 1,
-      name.empty() ? "not to be found again" : name,
+      "step {}: {}; the first bad tensor is {}. {}", rows.step + 1, what, name.empty() ? "not to be found again" : name,
       good.empty() ? "There is no checkpoint yet"
                    : fmt::format("The last good checkpoint is {}", checkpoints_.path_of(good.back()).string())));
 }

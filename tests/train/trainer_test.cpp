@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "configs/error.h"
-#include "tests/train/small_run.h"
+#include "tests/train/trained_run.h"
 #include "train/checkpoint.h"
 #include "train/load_run.h"
 #include "train/module_state.h"
@@ -33,62 +33,12 @@ namespace skipless {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-namespace {
-
-TrainOutcome run(const fs::path& folder, const std::vector<std::string>& overrides = {}) {
-  spdlog::set_level(spdlog::level::off);
-  return train(test::small_run_config(overrides), folder, "{}\n", /*terminal=*/false);
-}
-
-std::vector<json> metrics_of(const fs::path& folder, const std::string& kind) {
-  std::vector<json> lines;
-  std::ifstream stream(RunPaths{folder}.metrics());
-  for (std::string line; std::getline(stream, line);) {
-    auto entry = json::parse(line);
-    if (entry.at("kind") == kind) lines.push_back(entry);
-  }
-  return lines;
-}
-
-CheckpointFolder checkpoints_of(const fs::path& folder) {
-  return CheckpointFolder(RunPaths{folder}.checkpoints());
-}
-
-std::string error_of(const fs::path& folder, const std::vector<std::string>& overrides) {
-  try {
-    run(folder, overrides);
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
-}
-
-/// Takes a run back to an earlier checkpoint, as if it had been killed right after it.
-void go_back(const fs::path& folder, int64_t step) {
-  const auto checkpoints = checkpoints_of(folder);
-  for (const int64_t later : checkpoints.steps()) {
-    if (later > step) fs::remove_all(checkpoints.path_of(later));
-  }
-}
-
-void require_same_run(const fs::path& a, const fs::path& b, int64_t step) {
-  for (const char* name : {"model.safetensors", "optimizer.safetensors"}) {
-    CHECK(test::read_bytes(checkpoints_of(a).path_of(step) / name) ==
-          test::read_bytes(checkpoints_of(b).path_of(step) / name));
-  }
-  for (const char* kind : {"train", "eval"}) {
-    const auto lines_a = metrics_of(a, kind), lines_b = metrics_of(b, kind);
-    REQUIRE(lines_a.size() == lines_b.size());
-    for (size_t i = 0; i < lines_a.size(); ++i) {
-      for (const char* key : {"step", "loss", "lr", "grad_norm", "tokens", "perplexity"}) {
-        CHECK(lines_a[i].value(key, json()) == lines_b[i].value(key, json()));
-      }
-    }
-  }
-}
-
-}  // namespace
+using test::checkpoints_of;
+using test::error_of;
+using test::go_back;
+using test::metrics_of;
+using test::require_same_run;
+using test::run;
 
 TEST_CASE("20 steps equal 10 + 10 bit for bit, with accumulation and a stop inside the warm-up", "[trainer][resume]") {
   const std::string optimizer = GENERATE("adamw", "adamw_hf");

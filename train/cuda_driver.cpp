@@ -1,7 +1,6 @@
-#include "cli/cuda_driver.h"
+#include "train/cuda_driver.h"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
 
 #include <array>
 #include <cstddef>
@@ -31,7 +30,7 @@ bool find(void* library, const char* name, Function& function) {
 
 }  // namespace
 
-std::vector<std::string> cuda_driver_devices() {
+std::vector<CudaDevice> cuda_driver_devices() {
   void* library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   Driver driver;
   if (library == nullptr || !find(library, "cuInit", driver.init) || !find(library, "cuDeviceGetCount", driver.count) ||
@@ -42,18 +41,17 @@ std::vector<std::string> cuda_driver_devices() {
   }
   int count = 0;
   if (driver.init(0) != 0 || driver.count(&count) != 0) return {};
-  std::vector<std::string> devices;
+  std::vector<CudaDevice> devices;
   for (int index = 0; index < count; ++index) {
-    int device = 0, major = 0, minor = 0;
-    std::size_t bytes = 0;
+    int device = 0;
     std::array<char, 256> name{};
     if (driver.get(&device, index) != 0) continue;
+    CudaDevice& found = devices.emplace_back();
     driver.name(name.data(), static_cast<int>(name.size()) - 1, device);
-    driver.attribute(&major, kCapabilityMajor, device);
-    driver.attribute(&minor, kCapabilityMinor, device);
-    driver.memory(&bytes, device);
-    devices.push_back(fmt::format("cuda:{} {}, compute capability {}.{}, {:.1f} GB", index, name.data(), major, minor,
-                                  static_cast<double>(bytes) / 1e9));
+    found.name = name.data();
+    driver.attribute(&found.major, kCapabilityMajor, device);
+    driver.attribute(&found.minor, kCapabilityMinor, device);
+    driver.memory(&found.bytes, device);
   }
   return devices;
 }

@@ -1,0 +1,36 @@
+#include "train/out_of_memory.h"
+
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+
+#include <new>
+#include <string_view>
+
+namespace skipless {
+
+bool is_out_of_memory(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return true;
+  if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr) return true;
+  // LibTorch's allocator of CPU memory has no exception of its own.
+  const std::string_view text = error.what();
+  return text.find("DefaultCPUAllocator") != text.npos && text.find("memory") != text.npos;
+}
+
+int64_t next_smaller_micro_batch(int64_t batch_size, int64_t micro_batch) {
+  int64_t smaller = micro_batch - 1;
+  while (smaller > 0 && batch_size % smaller != 0) --smaller;
+  return smaller;
+}
+
+std::string out_of_memory_text(int64_t step, const BatchConfig& batch, int64_t peak_bytes) {
+  const int64_t smaller = next_smaller_micro_batch(batch.batch_size, *batch.micro_batch);
+  const std::string place = fmt::format("out of memory in step {} with train.micro_batch {} (peak {:.2f} GB)", step,
+                                        *batch.micro_batch, static_cast<double>(peak_bytes) / 1e9);
+  if (smaller == 0) {
+    return fmt::format("{}; no micro-batch is smaller: only a smaller model or context needs less", place);
+  }
+  return fmt::format("{}; train.micro_batch={} needs less and gives the same steps of {} sequences", place, smaller,
+                     batch.batch_size);
+}
+
+}  // namespace skipless

@@ -1,0 +1,14 @@
+// The most memory that was in use.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <cstdint>
+
+namespace skipless {
+
+/// Bytes, since the process began: of a CUDA device what LibTorch held for tensors, of the CPU the whole process's
+/// resident memory.
+int64_t peak_memory(at::Device device);
+
+}  // namespace skipless
