@@ -127,7 +127,7 @@ TEST_CASE("norms, gains, running means and the plain softmax are float32 under a
   const auto v = at::full({1, 1, 600, 4}, 200, dtype);
   for (const double soft_cap : {0.0, 30.0}) {
     ShapedAttention attention(config, 1, soft_cap);
-    const auto out = attention->forward(at::randn_like(v), at::randn_like(v), v, {.causal = true});
+    const auto out = attention->forward(at::randn_like(v), at::randn_like(v), v, AttentionMask());
     CHECK(out.scalar_type() == (soft_cap > 0 ? dtype : at::kFloat));
     // A and C are both means of the same value; the product that makes A's is rounded to half precision.
     CHECK(out.abs().max().item<double>() <= 200 * (precision == Precision::fp16 ? 2e-3 : 1e-2));
