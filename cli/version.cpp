@@ -58,12 +58,8 @@ std::string version_text() {
     text += "  CUDA           none (built without)\n  cuDNN          none\n  architectures  none\n";
   }
   text += "  devices        cpu";
-  const auto devices = cuda_driver_devices();
-  for (size_t i = 0; i < devices.size(); ++i) {
-    text += fmt::format("\n                 cuda:{} {}, compute capability {}.{}, {:.1f} GB", i, devices[i].name,
-                        devices[i].major, devices[i].minor, static_cast<double>(devices[i].bytes) / 1e9);
-  }
-  if (!built_with_cuda() && !devices.empty()) text += "  (not usable: built without CUDA)";
+  for (const auto& device : cuda_driver_devices()) text += "\n                 " + describe(device);
+  if (!built_with_cuda() && !cuda_driver_devices().empty()) text += "  (not usable: built without CUDA)";
   return text;
 }
 

@@ -123,6 +123,7 @@ torch::Tensor ShapedAttentionImpl::forward(const torch::Tensor& q, const torch::
   TORCH_CHECK(cache == nullptr || (mask.causal && !mask.kept.defined()), "a cache is for causal models, unpadded");
   if (cache != nullptr) cache->append(k, v);
   const auto all_k = cache != nullptr ? cache->keys() : k, all_v = cache != nullptr ? cache->values() : v;
+  if (mask.observer != nullptr) (*mask.observer)(*this, q, all_k);
   if (soft_cap_ > 0) return plain(q, all_k, all_v, mask);
   auto out = beta_->forward(softmax_attention(q, all_k, all_v, mask, is_training() ? dropout_ : 0));
   if (!gamma_->is_zero()) {
@@ -133,14 +134,20 @@ torch::Tensor ShapedAttentionImpl::forward(const torch::Tensor& q, const torch::
   return lambda_.defined() ? interpolated(lambda_, v, out) : out;
 }
 
-torch::Tensor ShapedAttentionImpl::matrix(const torch::Tensor& q, const torch::Tensor& k, const AttentionMask& mask) {
-  const int64_t queries = q.size(-2), keys = k.size(-2);
+torch::Tensor ShapedAttentionImpl::softmax_matrix(const torch::Tensor& q, const torch::Tensor& k,
+                                                  const AttentionMask& mask) const {
   auto s = full_precision(at::matmul(q, k.transpose(-1, -2))) / std::sqrt(static_cast<double>(q.size(-1)));
   if (soft_cap_ > 0) s = soft_cap_ * at::tanh(s / soft_cap_);
-  s = s.masked_fill(visible(queries, keys, mask, q.device()).logical_not(), -std::numeric_limits<double>::infinity());
-  auto p = beta_->forward(dropout(dropout_, is_training(), at::_safe_softmax(s, -1)));
-  if (!gamma_->is_zero()) p = p - gamma_->forward(centring_matrix(queries, keys, mask.causal, s.options()));
-  const auto identity = at::eye(keys, s.options()).slice(0, keys - queries);
+  const auto seen = visible(q.size(-2), k.size(-2), mask, q.device());
+  return at::_safe_softmax(s.masked_fill(seen.logical_not(), -std::numeric_limits<double>::infinity()), -1);
+}
+
+torch::Tensor ShapedAttentionImpl::matrix(const torch::Tensor& q, const torch::Tensor& k, const AttentionMask& mask) {
+  const int64_t queries = q.size(-2), keys = k.size(-2);
+  const auto a = softmax_matrix(q, k, mask);
+  auto p = beta_->forward(dropout(dropout_, is_training(), a));
+  if (!gamma_->is_zero()) p = p - gamma_->forward(centring_matrix(queries, keys, mask.causal, a.options()));
+  const auto identity = at::eye(keys, a.options()).slice(0, keys - queries);
   if (!alpha_->is_zero()) p = p + alpha_->forward(identity);
   return lambda_.defined() ? interpolated(lambda_, identity, p) : p;
 }

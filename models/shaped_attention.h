@@ -4,6 +4,8 @@
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 
+#include <functional>
+
 #include "configs/schema.h"
 #include "models/gain.h"
 #include "models/identity_start.h"
@@ -24,6 +26,11 @@ struct ShapedAttentionConfig {
 };
 
 class AttentionCache;
+class ShapedAttentionImpl;
+
+/// Told of the queries and all keys of a call, for statistics of the matrix that they make.
+using AttentionObserver =
+    std::function<void(ShapedAttentionImpl& attention, const torch::Tensor& q, const torch::Tensor& k)>;
 
 /// Which keys each query may see: those of the same call, and those that a cache holds.
 struct AttentionMask {
@@ -36,6 +43,8 @@ struct AttentionMask {
   AttentionCache* cache = nullptr;
   /// The pass repeats an earlier one for its backward (recompute.h): what counts once per pass was counted then.
   bool recomputing = false;
+  /// Null: none.
+  const AttentionObserver* observer = nullptr;
 };
 
 /// Q, K, V [B, H, T, dh] -> [B, H, T, dh]. With a cache of S tokens, keys and values are those of S + T tokens.
@@ -62,7 +71,9 @@ class ShapedAttentionImpl : public torch::nn::Module, public StepFollower {
   /// not 1. `k` and `v` are those of all S + T tokens; a cache is neither read nor changed.
   torch::Tensor plain(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
                       const AttentionMask& mask);
-  /// P itself, [B, H, T, S + T], where `k` holds the keys of all S + T tokens.
+  /// A = softmax(Q K^T / sqrt(dh) + mask), [B, H, T, S + T], where `k` holds the keys of all S + T tokens.
+  torch::Tensor softmax_matrix(const torch::Tensor& q, const torch::Tensor& k, const AttentionMask& mask) const;
+  /// P itself, of the same shape.
   torch::Tensor matrix(const torch::Tensor& q, const torch::Tensor& k, const AttentionMask& mask);
 
  private:

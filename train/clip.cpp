@@ -4,6 +4,7 @@
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
@@ -29,12 +30,16 @@ std::vector<at::Tensor> norms_of(const std::vector<at::Tensor>& gradients) {
 at::Tensor scale_and_clip(const std::vector<at::Tensor>& gradients, const at::Tensor& scale, double max_norm) {
   const c10::NoGradGuard no_grad;
   if (gradients.empty()) return at::zeros({}, scale.options());
-  constexpr double kAgainstZero = 1e-6;  // as in torch.nn.utils.clip_grad_norm_
   const auto norm = at::linalg_vector_norm(at::stack(norms_of(gradients))) * scale.abs();
   auto factor = scale;
-  if (max_norm > 0) factor = factor * (max_norm / (norm + kAgainstZero)).clamp_max(1);
+  if (max_norm > 0) factor = factor * clip_factor(norm, max_norm);
   at::_foreach_mul_(gradients, factor.to(gradients.front().scalar_type()));
   return norm;
+}
+
+at::Tensor clip_factor(const at::Tensor& norm, double max_norm) {
+  constexpr double kAgainstZero = 1e-6;  // as in torch.nn.utils.clip_grad_norm_
+  return max_norm > 0 ? (max_norm / (norm + kAgainstZero)).clamp_max(1) : at::ones_like(norm);
 }
 
 }  // namespace skipless

@@ -48,12 +48,26 @@ std::vector<CudaDevice> cuda_driver_devices() {
     if (driver.get(&device, index) != 0) continue;
     CudaDevice& found = devices.emplace_back();
     driver.name(name.data(), static_cast<int>(name.size()) - 1, device);
+    found.index = index;
     found.name = name.data();
     driver.attribute(&found.major, kCapabilityMajor, device);
     driver.attribute(&found.minor, kCapabilityMinor, device);
     driver.memory(&found.bytes, device);
   }
   return devices;
+}
+
+std::string cuda_device_name(c10::Device device) {
+  if (!device.is_cuda()) return "";
+  for (const auto& found : cuda_driver_devices()) {
+    if (found.index == device.index()) return found.name;
+  }
+  return "";
+}
+
+std::string describe(const CudaDevice& device) {
+  return fmt::format("cuda:{} {}, compute capability {}.{}, {:.1f} GB", device.index, device.name, device.major,
+                     device.minor, static_cast<double>(device.bytes) / 1e9);
 }
 
 }  // namespace skipless

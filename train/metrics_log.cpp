@@ -1,14 +1,9 @@
 #include "train/metrics_log.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
-#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -98,44 +93,21 @@ void cut_back(const fs::path& file, int64_t step, const std::function<void(const
   if (!lines.all) write_file(file, lines.kept);
 }
 
+/// The file, when it holds what a run that goes on after `step` may add to.
+const fs::path& made_ready(const fs::path& file, int64_t step, const std::function<void(const std::string&)>& warn) {
+  require_ordinary_or_missing(file);
+  cut_back(file, step, warn);
+  return file;
+}
+
 }  // namespace
 
-MetricsLog::MetricsLog(std::filesystem::path file, int64_t step, const std::function<void(const std::string&)>& warn)
-    : file_(std::move(file)) {
-  std::error_code missing;
-  const auto status = std::filesystem::status(file_, missing);
-  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    throw UserError(fmt::format("cannot write {}: not an ordinary file", file_.string()));
-  }
-  cut_back(file_, step, warn);
-  descriptor_ = ::open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) throw UserError(fmt::format("cannot write {}: {}", file_.string(), std::strerror(errno)));
-}
-
-MetricsLog::~MetricsLog() {
-  ::close(descriptor_);
-}
+MetricsLog::MetricsLog(const std::filesystem::path& file, int64_t step,
+                       const std::function<void(const std::string&)>& warn)
+    : file_(made_ready(file, step, warn)) {}
 
 std::string MetricsLog::add(const nlohmann::json& line) {
-  pending_ += line.dump() + "\n";
-  struct stat before {};
-  ::fstat(descriptor_, &before);
-  const char* rest = pending_.data();
-  size_t left = pending_.size();
-  while (left > 0) {
-    const ssize_t written = ::write(descriptor_, rest, left);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      const std::string reason = std::strerror(written < 0 ? errno : ENOSPC);
-      // Half a line would spoil the file; the whole of it comes with the next try.
-      if (::ftruncate(descriptor_, before.st_size) != 0) return reason + ", " + std::strerror(errno);
-      return reason;
-    }
-    rest += written;
-    left -= static_cast<size_t>(written);
-  }
-  pending_.clear();
-  return "";
+  return file_.add(line.dump() + "\n");
 }
 
 }  // namespace skipless

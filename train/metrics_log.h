@@ -7,6 +7,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "train/append_file.h"
+
 namespace skipless {
 
 class MetricsLog {
@@ -16,20 +18,14 @@ class MetricsLog {
   /// - of a file with lines that cannot be read, "FILE.corrupt" is the copy;
   /// - a run that starts anew (`step` 0) though there are lines of later steps keeps them as "FILE.old".
   /// No such copy takes the place of an earlier one: the next is "FILE.old.2".
-  MetricsLog(std::filesystem::path file, int64_t step, const std::function<void(const std::string&)>& warn);
-  ~MetricsLog();
-  MetricsLog(const MetricsLog&) = delete;
-  MetricsLog& operator=(const MetricsLog&) = delete;
+  MetricsLog(const std::filesystem::path& file, int64_t step, const std::function<void(const std::string&)>& warn);
 
-  /// Appends one object, which has a "step". Returns what kept it from being written ("No space left on device"), or
-  /// "". Lines that could not be written are kept and tried again with the next one.
+  /// Appends one object, which has a "step". Returns what kept it from being written (AppendFile), or "".
   std::string add(const nlohmann::json& line);
-  bool all_written() const { return pending_.empty(); }
+  bool all_written() const { return file_.all_written(); }
 
  private:
-  std::filesystem::path file_;
-  int descriptor_ = -1;
-  std::string pending_;
+  AppendFile file_;
 };
 
 }  // namespace skipless

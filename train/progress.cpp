@@ -37,17 +37,28 @@ std::string clock_text(double seconds) {
                   : fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
 }
 
-std::string progress_text(const StepReport& report) {
+namespace {
+
+std::string text_of(const StepReport& report, const std::string& more) {
   const auto& [step, steps, fraction, seconds_left] = report.position;
   const std::string place =
       steps > 0 ? fmt::format("{}/{}", step, steps) : fmt::format("{} ({:.1f} %)", step, 100 * fraction);
-  return fmt::format("step {}  loss {:.4f}  {} tokens/s  {:.1f} ms/step  ETA {}", place, report.loss,
-                     grouped(report.tokens_per_second), report.ms_per_step, clock_text(seconds_left));
+  return fmt::format("step {}  loss {:.4f}  {} tokens/s  {:.1f} ms/step{}  ETA {}", place, report.loss,
+                     grouped(report.tokens_per_second), report.ms_per_step, more, clock_text(seconds_left));
+}
+
+}  // namespace
+
+std::string progress_text(const StepReport& report) {
+  const auto utilisation =
+      report.flops_utilisation ? fmt::format("{:.1f} %", 100 * *report.flops_utilisation) : std::string("n/a");
+  return text_of(report, fmt::format("  MFU {}  {:.2f} GB", utilisation, report.peak_memory / 1e9));
 }
 
 std::string progress_bar(const StepReport& report, int width) {
   constexpr int64_t kMostCells = 20, kFewestCells = 5, kAround = 3;
   std::string text = progress_text(report);
+  if (static_cast<int64_t>(text.size()) + kFewestCells + kAround > width) text = text_of(report, "");
   const int64_t cells = std::min(kMostCells, width - static_cast<int64_t>(text.size()) - kAround);
   if (cells >= kFewestCells) {
     const int64_t full =

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace skipless {
@@ -19,15 +20,18 @@ struct StepReport {
   Position position;
   double loss = 0;
   double tokens_per_second = 0;
-  double ms_per_step = 0;
+  double ms_per_step = 0;                                  // median
+  double peak_memory = 0;                                  // bytes
+  std::optional<double> flops_utilisation = std::nullopt;  // 0..1; nothing where it is not known
 };
 
 /// "1:02:03", "2:03"
 std::string clock_text(double seconds);
-/// "step 20/100  loss 5.123  4,321 tokens/s  85.1 ms/step  ETA 0:07"; with the number of steps not known
-/// "step 20 (31.2 %)  loss ..."
+/// "step 20/100  loss 5.1230  4,321 tokens/s  85.1 ms/step  MFU 31.4 %  0.52 GB  ETA 0:07"; with the number of steps
+/// not known "step 20 (31.2 %)  loss ...", and where the utilisation is not known "MFU n/a".
 std::string progress_text(const StepReport& report);
-/// The same in at most `width` columns, behind a bar "[#####-----]" where there is room for one.
+/// The same in at most `width` columns, behind a bar "[#####-----]" where there is room for one, and without what
+/// stands between ms/step and ETA where there is not.
 std::string progress_bar(const StepReport& report, int width);
 
 class Progress {

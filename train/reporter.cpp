@@ -4,22 +4,37 @@
 #include <ATen/ops/full.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "models/model_info.h"
+#include "train/cards.h"
+#include "train/clip.h"
+#include "train/cuda_driver.h"
+#include "train/layer_statistics.h"
+
 namespace skipless {
 
+using nlohmann::json;
+
 Reporter::Reporter(const RunConfig& config, const BudgetPlan& plan, at::Device device, bool terminal)
-    : config_(config), plan_(plan), device_(device), progress_(terminal) {}
+    : config_(config), plan_(plan), device_(device), progress_(terminal), times_(device) {}
 
 void Reporter::open(const std::filesystem::path& metrics, const TrainingState& state) {
   const auto on_device = at::TensorOptions().device(device_);
   window_loss_ = at::full({}, state.window_loss, on_device.dtype(at::kDouble));
   window_tokens_ = at::full({}, state.window_tokens, on_device.dtype(at::kLong));
   reported_ = spent(state);
+  timed_seconds_ = state.seconds;
+  peak_flops_ = peak_flops(cuda_device_name(device_), state.precision);
   metrics_file_ = metrics;
-  metrics_ = std::make_unique<MetricsLog>(metrics, state.step,
-                                          [](const std::string& problem) { spdlog::warn("{}", problem); });
+  const auto warn = [this](const std::string& problem) {
+    progress_.clear();
+    spdlog::warn("{}", problem);
+  };
+  metrics_ = std::make_unique<MetricsLog>(metrics, state.step, warn);
+  if (config_.train.tensorboard) events_ = std::make_unique<EventLog>(metrics.parent_path(), state.step, warn);
 }
 
 void Reporter::started(const TrainingState& state, int64_t parameters) {
@@ -37,6 +52,8 @@ void Reporter::step_done(const TrainingState& state, const Learner::Step& step, 
   window_tokens_ += step.loss.count;
   last_norm_ = step.gradient_norm;
   last_lr_ = lr;
+  times_.end(state.seconds - timed_seconds_);
+  timed_seconds_ = state.seconds;
   progress_.advance(position(state));
 }
 
@@ -54,11 +71,15 @@ double Reporter::mean_loss() const {
 void Reporter::report(const TrainingState& state, double loss, const LossScaler* scaler) {
   const double seconds = state.seconds - reported_.seconds;
   sequences_per_second_ = static_cast<double>(state.sequences - reported_.sequences) / seconds;
-  const StepReport figures{
-      .position = position(state),
-      .loss = loss,
-      .tokens_per_second = sequences_per_second_ * static_cast<double>(config_.model.context_length),
-      .ms_per_step = seconds / static_cast<double>(state.step - reported_.steps) * 1000};
+  const double tokens_per_second = sequences_per_second_ * static_cast<double>(config_.model.context_length);
+  StepReport figures{.position = position(state),
+                     .loss = loss,
+                     .tokens_per_second = tokens_per_second,
+                     .ms_per_step = times_.take_median(),
+                     .peak_memory = peak_memory(device_)};
+  if (peak_flops_) {
+    figures.flops_utilisation = tokens_per_second * flops_per_token(config_.model).training / *peak_flops_;
+  }
   progress_.report(figures);
   nlohmann::json line{{"kind", "train"},
                       {"step", state.step},
@@ -69,7 +90,9 @@ void Reporter::report(const TrainingState& state, double loss, const LossScaler*
                       {"seconds", state.seconds},
                       {"tokens_per_second", figures.tokens_per_second},
                       {"ms_per_step", figures.ms_per_step},
-                      {"data_wait_ms", waited_ / static_cast<double>(state.step - reported_.steps) * 1000}};
+                      {"data_wait_ms", waited_ / static_cast<double>(state.step - reported_.steps) * 1000},
+                      {"peak_memory", figures.peak_memory},
+                      {"mfu", figures.flops_utilisation ? json(*figures.flops_utilisation) : json()}};
   if (scaler != nullptr) {
     line["loss_scale"] = scaler->scale().item<double>();
     line["skipped_steps"] = scaler->skipped();
@@ -94,16 +117,29 @@ void Reporter::evaluated(const TrainingState& state, const LossResult& result) {
           {"seconds", state.seconds}});
 }
 
+void Reporter::layers(const TrainingState& state, Gpt& model, const at::Tensor& ids) {
+  constexpr int64_t kMostSequences = 4;
+  const int64_t sequences = std::min({kMostSequences, *config_.train.micro_batch, ids.size(0)});
+  auto line = activation_statistics(model, ids.narrow(0, 0, sequences));
+  line["kind"] = "layers";
+  line["step"] = state.step;
+  line["grad_norm"] = gradient_norms(*model, clip_factor(last_norm_, config_.train.clip_norm).item<double>());
+  line["gain"] = gains(*model);
+  line.update(followed(*model));
+  append(line);
+}
+
 void Reporter::save(TrainingState& state) const {
   state.window_loss = window_loss_.item<double>();
   state.window_tokens = window_tokens_.item<int64_t>();
 }
 
-void Reporter::append(const nlohmann::json& line) {
+void Reporter::append(const json& line) {
   if (const std::string problem = metrics_->add(line); !problem.empty()) {
     progress_.clear();
     spdlog::error("cannot write {}: {}", metrics_file_.string(), problem);
   }
+  if (events_) events_->add(line);
 }
 
 }  // namespace skipless

@@ -42,6 +42,10 @@ void TrainConfig::keys(Schema& s) {
   s.key("keep_checkpoints", keep_checkpoints, Range<int64_t>::between(1, 1'000'000),
         "newest checkpoints that are kept, beside the best one");
   s.key("log_every", log_every, count, "steps between lines of metrics.jsonl");
+  s.key("stats_every", stats_every, every,
+        "steps between lines of every layer's gains, entropy, activations and gradients, and one at the start and the "
+        "end; 0: none");
+  s.key("tensorboard", tensorboard, "write event files for TensorBoard into the run's folder");
   s.key("device", device, "cpu, cuda or cuda:N");
   s.key("threads", threads, Range<int64_t>::between(0, 4096), "CPU threads; 0: as many as there are cores");
 }
@@ -90,9 +94,10 @@ void RunConfig::check(Problems& problems) const {
 
 bool may_change_between_runs(const std::string& key_path) {
   // data.folder: the data themselves are compared by their checksum (CheckpointState::train_data).
-  static constexpr std::array<std::string_view, 10> kFree{
-      "data.folder",      "train.micro_batch", "train.recompute",        "train.precision", "train.eval_every",
-      "train.save_every", "train.log_every",   "train.keep_checkpoints", "train.device",    "train.threads"};
+  static constexpr std::array<std::string_view, 12> kFree{
+      "data.folder",      "train.micro_batch", "train.recompute",   "train.precision",        "train.eval_every",
+      "train.save_every", "train.log_every",   "train.stats_every", "train.keep_checkpoints", "train.tensorboard",
+      "train.device",     "train.threads"};
   return std::find(kFree.begin(), kFree.end(), key_path) != kFree.end();
 }
 

@@ -36,6 +36,8 @@ struct TrainConfig : BudgetConfig, BatchConfig {
   int64_t keep_checkpoints = 2;
   bool recompute = false;
   int64_t log_every = 10;
+  int64_t stats_every = 0;
+  bool tensorboard = true;
   std::string device = "cpu";
   int64_t threads = 0;
 

@@ -88,7 +88,9 @@ class Trainer {
   void one_step();
   at::Tensor next_batch(int64_t rows);
   at::Tensor batch_again(const StepRows& rows) const;
+  void tell_of_layers();
   void report();
+  void wait_for_device();
   void evaluate();
   void save();
   Checkpoint snapshot();
@@ -212,6 +214,7 @@ TrainOutcome Trainer::run_to_the_end() {
   }
   while (!state_.done && stop.received() == 0) {
     one_step();
+    if (config_.train.stats_every > 0 && (due(config_.train.stats_every) || state_.step == 1)) tell_of_layers();
     if (due(config_.train.log_every) || state_.step == 1) report();
     if (config_.train.eval_every > 0 && due(config_.train.eval_every)) evaluate();
     if (due(config_.train.save_every)) save();
@@ -251,6 +254,7 @@ void Trainer::one_step() {
   const StepRows rows{.step = state_.step, .first = state_.sequences, .rows = plan_.next_batch(spent(state_))};
   const double lr = plan_.learning_rate(spent(state_));
   unchecked_.push_back(rows);
+  reporter_.step_begins();
   const auto step = learner_->step(state_.step, lr, next_batch(rows.rows));
   ++state_.step;
   state_.sequences += rows.rows;
@@ -261,6 +265,11 @@ void Trainer::one_step() {
   // Decided once: what is still waited for below is time of the next step.
   state_.done = plan_.is_spent(spent(state_));
   reporter_.step_done(state_, step, lr);
+}
+
+void Trainer::tell_of_layers() {
+  wait_for_device();
+  reporter_.layers(state_, learner_->model(), batch_again(unchecked_.back()));
 }
 
 void Trainer::report() {
@@ -279,12 +288,16 @@ void Trainer::check_steps() {
       *std::find_if(unchecked_.begin(), unchecked_.end(), [&](const StepRows& rows) { return rows.step == failed; }));
 }
 
-void Trainer::evaluate() {
+void Trainer::wait_for_device() {
   // What the device still has to do of the steps belongs to them.
   watch_.start();
   synchronize(device_);
   watch_.stop();
   state_.seconds = watch_.seconds();
+}
+
+void Trainer::evaluate() {
+  wait_for_device();
   const LossResult result = evaluate_loss(learner_->model(), *evaluation_, device_);
   reporter_.evaluated(state_, result);
   if (!std::isfinite(result.loss())) return;

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <torch/nn/modules/linear.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -37,6 +38,7 @@ using test::checkpoints_of;
 using test::error_of;
 using test::go_back;
 using test::metrics_of;
+using test::require_same_metrics;
 using test::require_same_run;
 using test::run;
 
@@ -391,6 +393,41 @@ TEST_CASE("a log that is no ordinary file is refused without waiting", "[trainer
   const test::TemporaryFolder temporary;
   REQUIRE(::mkfifo(RunPaths{temporary.path()}.log().c_str(), 0600) == 0);
   CHECK_THAT(error_of(temporary.path(), {}), Catch::Contains("train.log: not an ordinary file"));
+}
+
+TEST_CASE("statistics of the layers and events change nothing of a run", "[trainer][statistics]") {
+  const test::TemporaryFolder temporary;
+  const fs::path plain = temporary.path() / "plain", watched = temporary.path() / "watched";
+  run(plain, {"train.tensorboard=false"});
+  run(watched, {"train.stats_every=7"});
+  // The files of the models differ: they name the config. The optimizer's have the generators in them.
+  const auto models = std::pair(checkpoints_of(plain).read_model(20), checkpoints_of(watched).read_model(20));
+  REQUIRE(models.first.tensors.size() == models.second.tensors.size());
+  for (const auto& [name, tensor] : models.first.tensors) CHECK(at::equal(tensor, models.second.tensors.at(name)));
+  CHECK(test::read_bytes(checkpoints_of(plain).optimizer_file(20)) ==
+        test::read_bytes(checkpoints_of(watched).optimizer_file(20)));
+  require_same_metrics(plain, watched);
+  CHECK(metrics_of(plain, "layers").empty());
+
+  const auto lines = metrics_of(watched, "layers");
+  REQUIRE(lines.size() == 4);
+  for (size_t i = 0; i < lines.size(); ++i) CHECK(lines[i].at("step") == std::vector<int64_t>{1, 7, 14, 20}[i]);
+  // Gradients as they were before clipping: all parts together are the step's own norm.
+  const auto steps = metrics_of(watched, "train");
+  double squares = 0;
+  for (const auto& [name, norm] : lines.back().at("grad_norm").items()) {
+    if (name.find('.') == name.npos) squares += std::pow(norm.get<double>(), 2);
+  }
+  // float32 gradients, of which two orders of summation differ by some 1e-7 each
+  CHECK(std::sqrt(squares) == Approx(steps.back().at("grad_norm").get<double>()).epsilon(1e-5));
+
+  const auto count_events = [](const fs::path& folder) {
+    return std::count_if(fs::directory_iterator(folder), {}, [](const auto& entry) {
+      return entry.path().filename().string().starts_with("events.out.tfevents.");
+    });
+  };
+  CHECK(count_events(plain) == 0);
+  CHECK(count_events(watched) == 1);
 }
 
 }  // namespace skipless

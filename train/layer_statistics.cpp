@@ -1,0 +1,141 @@
+#include "train/layer_statistics.h"
+
+#include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/special_entr.h>
+#include <c10/core/GradMode.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/gain.h"
+
+namespace skipless {
+
+namespace {
+
+using nlohmann::json;
+
+/// As a line of text should have it.
+json short_number(double value) {
+  return std::strtod(fmt::format("{:.7g}", value).c_str(), nullptr);
+}
+
+json short_numbers(const at::Tensor& values) {
+  const auto flat = values.detach().to(at::kCPU, at::kDouble).flatten();
+  json list = json::array();
+  for (int64_t i = 0; i < flat.numel(); ++i) list.push_back(short_number(flat[i].item<double>()));
+  return list;
+}
+
+std::string block_name(size_t layer) {
+  return fmt::format("block_{}", layer);
+}
+
+void add_moments(const at::Tensor& activations, const std::string& name, json& line) {
+  const auto x = activations.to(at::kDouble);
+  const auto centred = x - x.mean();
+  const double variance = centred.square().mean().item<double>();
+  line["rms"][name] = short_number(std::sqrt(x.square().mean().item<double>()));
+  line["kurtosis"][name] = short_number(centred.square().square().mean().item<double>() / (variance * variance));
+}
+
+/// [H]: the mean over sequences and rows of the entropy of A.
+at::Tensor mean_entropy(const ShapedAttentionImpl& attention, const at::Tensor& q, const at::Tensor& k) {
+  at::Tensor sum;
+  // One sequence at a time: these are T x T matrices.
+  for (int64_t i = 0; i < q.size(0); ++i) {
+    const auto a = attention.softmax_matrix(q.narrow(0, i, 1), k.narrow(0, i, 1), AttentionMask{});
+    const auto rows = at::special_entr(a).sum(-1);  // [1, H, T]
+    const auto heads = rows.to(at::kDouble).mean(-1).squeeze(0);
+    sum = sum.defined() ? sum + heads : heads;
+  }
+  return sum / static_cast<double>(q.size(0));
+}
+
+class EvaluationMode {
+ public:
+  explicit EvaluationMode(Gpt& model) : model_(model), was_training_(model->is_training()) { model_->eval(); }
+  ~EvaluationMode() { model_->train(was_training_); }
+  EvaluationMode(const EvaluationMode&) = delete;
+  EvaluationMode& operator=(const EvaluationMode&) = delete;
+
+ private:
+  Gpt& model_;
+  bool was_training_;
+};
+
+}  // namespace
+
+json activation_statistics(Gpt& model, const at::Tensor& ids) {
+  const c10::NoGradGuard no_grad;
+  const EvaluationMode evaluation(model);
+  json line;
+  at::Tensor entropy;
+  const AttentionObserver observer = [&](ShapedAttentionImpl& attention, const at::Tensor& q, const at::Tensor& k) {
+    entropy = mean_entropy(attention, q, k);
+  };
+  AttentionMask mask;
+  mask.observer = &observer;
+  // Those of the blocks' inputs; the last block's output is seen by no one but the final norm.
+  const auto states = model->hidden_states(ids);
+  add_moments(states.front(), "embedding", line);
+  for (size_t layer = 0; layer < model->blocks().size(); ++layer) {
+    const auto output = model->blocks()[layer]->forward(states[layer], mask);
+    add_moments(output, block_name(layer), line);
+    line["entropy"][block_name(layer)] = short_numbers(entropy);
+  }
+  return line;
+}
+
+json gradient_norms(const GptImpl& model, double factor) {
+  std::map<std::string, double> squares;
+  for (const auto& parameter : model.named_parameters()) {
+    const auto& gradient = parameter.value().grad();
+    if (!gradient.defined()) continue;
+    const double norm = at::linalg_vector_norm(gradient.to(at::kDouble)).item<double>() / factor;
+    const std::string& name = parameter.key();
+    const size_t first = name.find('.');
+    const size_t second = first == name.npos ? name.npos : name.find('.', first + 1);
+    squares[name.substr(0, first)] += norm * norm;
+    if (second != name.npos) squares[name.substr(0, second)] += norm * norm;
+  }
+  json norms;
+  for (const auto& [name, square] : squares) norms[name] = short_number(std::sqrt(square));
+  return norms;
+}
+
+json gains(const GptImpl& model) {
+  json values;
+  for (const auto& module : model.named_modules()) {
+    const auto* gain = dynamic_cast<const GainImpl*>(module.value().get());
+    if (gain == nullptr) continue;
+    const auto numbers = short_numbers(gain->value());
+    values[module.key()] = numbers.size() == 1 ? numbers[0] : numbers;
+  }
+  return values;
+}
+
+json followed(const GptImpl& model) {
+  constexpr std::string_view kLambda = ".lambda", kSum = ".feedback_sum";
+  json line = json::object();
+  const auto buffers = model.named_buffers();
+  for (const auto& buffer : buffers) {
+    const std::string& name = buffer.key();
+    if (name.ends_with(kLambda)) {
+      line["lambda"][name.substr(0, name.find('.'))] = short_number(buffer.value().item<double>());
+    } else if (name.ends_with(kSum)) {
+      const std::string gain = name.substr(0, name.size() - kSum.size());
+      const auto count = buffers[gain + ".feedback_count"];
+      line["branch_rms"][gain] = short_number((buffer.value() / count).sqrt().item<double>());
+    }
+  }
+  return line;
+}
+
+}  // namespace skipless

@@ -1,0 +1,71 @@
+#include "train/step_times.h"
+
+#include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "train/device.h"
+
+namespace skipless {
+
+namespace {
+
+constexpr size_t kMost = 1000;
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return values.size() % 2 == 1 ? *middle : (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+}  // namespace
+
+c10::Event StepTimes::mark() const {
+  c10::Event event(device_.type(), c10::EventFlag::BACKEND_DEFAULT);  // the flag whose events know their time
+  event.record(c10::impl::VirtualGuardImpl(device_.type()).getStream(device_));
+  return event;
+}
+
+void StepTimes::begin() {
+  if (!device_.is_cuda()) return;
+  auto now = mark();
+  marks_.emplace_back(std::move(now), c10::Event(device_.type(), c10::EventFlag::BACKEND_DEFAULT));
+  if (marks_.size() > kMost) marks_.pop_front();
+}
+
+void StepTimes::end(double host_seconds) {
+  if (device_.is_cuda()) {
+    marks_.back().second = mark();
+    return;
+  }
+  milliseconds_.push_back(1000 * host_seconds);
+  if (milliseconds_.size() > kMost) milliseconds_.pop_front();
+}
+
+double StepTimes::take_median() {
+  std::vector<double> values(milliseconds_.begin(), milliseconds_.end());
+  synchronize(device_);
+  for (const auto& [begin, end] : marks_) {
+    if (end.was_marked_for_recording()) values.push_back(begin.elapsedTime(end));  // not so for a step that failed
+  }
+  milliseconds_.clear();
+  marks_.clear();
+  return median(std::move(values));
+}
+
+double peak_memory(c10::Device device) {
+  if (device.is_cpu()) {
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+    return 1024.0 * static_cast<double>(usage.ru_maxrss);
+  }
+  const auto stats = c10::getDeviceAllocator(device.type())->getDeviceStats(device.index());
+  return static_cast<double>(
+      stats.allocated_bytes[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)].peak);
+}
+
+}  // namespace skipless
