@@ -34,7 +34,7 @@ void visit_lines(const TextUnit& unit, const std::string& field, const VisitDocu
     const std::size_t end = std::min(content.find('\n'), content.size());
     const std::string_view line = content.substr(0, end);
     content.remove_prefix(std::min(end + 1, content.size()));
-    const std::string place = fmt::format("{}:{}", unit.file->path.string(), ++number);
+    const std::string place = fmt::format("{}:{}", unit.file->path, ++number);
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     const std::string text = text_of_line(line, place, field);
     if (text.empty()) {
@@ -57,7 +57,7 @@ void visit_documents(const TextUnit& unit, const std::string& field, const Visit
   } else if (const auto fault = fault_of_text(*unit.file, unit.text)) {
     skip(*fault);
   } else {
-    visit({.text = unit.text, .place = unit.file->path.string()});
+    visit({.text = unit.text, .place = unit.file->path});
   }
 }
 
@@ -74,7 +74,7 @@ void read_documents(const InputFile& file, const std::string& field, const Visit
     }
     long_text += unit->text;
     if (!unit->ends_document) continue;
-    visit({.text = long_text, .place = file.path.string()});
+    visit({.text = long_text, .place = file.path});
     long_text.clear();
   }
 }

@@ -81,7 +81,7 @@ class Finder {
       if (is_excluded(selection_.excludes, path.filename())) {
         ++found_.skipped["excluded"];
       } else {
-        add_file(path, true);
+        add_file(path.string(), true);
       }
     } else {
       throw UserError(fmt::format("input '{}' is neither a file nor a folder", path.string()));
@@ -92,13 +92,13 @@ class Finder {
 
  private:
   void add_folder(const fs::path& folder) {
-    std::vector<std::pair<std::string, fs::path>> chosen;  // path below the folder, path
+    std::vector<std::string> chosen;  // paths below the folder
     search(folder, folder, chosen);
     std::sort(chosen.begin(), chosen.end());
-    for (const auto& entry : chosen) add_file(entry.second, false);
+    for (const std::string& relative : chosen) add_file((folder / relative).string(), false);
   }
 
-  void search(const fs::path& root, const fs::path& folder, std::vector<std::pair<std::string, fs::path>>& chosen) {
+  void search(const fs::path& root, const fs::path& folder, std::vector<std::string>& chosen) {
     std::error_code error;
     if (!never_.empty() && fs::weakly_canonical(folder, error) == never_) return;
     fs::directory_iterator entries(folder, error);
@@ -121,18 +121,17 @@ class Finder {
       } else if (!is_selected(selection_.globs, relative)) {
         ++found_.skipped["other kind of file"];
       } else {
-        chosen.emplace_back(relative.generic_string(), entry.path());
+        chosen.push_back(relative.generic_string());
       }
     }
   }
 
-  void add_file(const fs::path& path, bool named) {
+  void add_file(const std::string& path, bool named) {
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0) {
-      throw UserError(fmt::format("input '{}': {}", path.string(), std::strerror(errno)));
+      throw UserError(fmt::format("input '{}': {}", path, std::strerror(errno)));
     }
-    const std::string identity = fmt::format("{}:{}", status.st_dev, status.st_ino);
-    if (!seen_.insert(identity).second) {
+    if (!seen_[status.st_dev].insert(status.st_ino).second) {
       ++found_.skipped["the same file again"];
       return;
     }
@@ -144,7 +143,7 @@ class Finder {
   const InputSelection& selection_;
   fs::path never_;
   InputFiles found_;
-  std::unordered_set<std::string> seen_;
+  std::map<dev_t, std::unordered_set<ino_t>> seen_;
 };
 
 std::vector<std::string> expand(const std::string& pattern) {

@@ -24,7 +24,7 @@ struct InputSelection {
 };
 
 struct InputFile {
-  std::filesystem::path path;
+  std::string path;    // a std::filesystem::path takes five times the memory, and there may be millions
   bool named = false;  // given by the user rather than found in a folder
   std::uint64_t size = 0;
   std::int64_t modified = 0;  // nanoseconds; 0: not known

@@ -23,12 +23,12 @@ constexpr std::size_t kBinaryProbe = 8192;
 constexpr std::size_t kLongestCharacter = 4;
 
 void require_unchanged(const InputFile& file) {
-  if (!is_unchanged(file)) throw UserError(fmt::format("'{}' changed while it was read", file.path.string()));
+  if (!is_unchanged(file)) throw UserError(fmt::format("'{}' changed while it was read", file.path));
 }
 
 SkippedDocument not_utf8(const InputFile& file, std::string_view beginning, char byte, std::uint64_t offset) {
   const bool utf16 = beginning.starts_with("\xFF\xFE") || beginning.starts_with("\xFE\xFF");
-  return {.place = file.path.string(),
+  return {.place = file.path,
           .kind = "not UTF-8",
           .reason = fmt::format("not UTF-8: byte 0x{:02X} at offset {}{}", static_cast<std::uint8_t>(byte), offset,
                                 utf16 ? " (it begins with the byte order mark of UTF-16)" : "")};
@@ -38,7 +38,7 @@ std::optional<SkippedDocument> binary(const InputFile& file, std::string_view be
   const std::size_t nul = beginning.substr(0, kBinaryProbe).find('\0');
   if (nul == std::string_view::npos || file.named) return std::nullopt;
   return SkippedDocument{
-      .place = file.path.string(), .kind = "binary", .reason = fmt::format("binary: NUL byte at offset {}", nul)};
+      .place = file.path, .kind = "binary", .reason = fmt::format("binary: NUL byte at offset {}", nul)};
 }
 
 struct FreeState {
@@ -48,7 +48,7 @@ struct FreeState {
 }  // namespace
 
 std::optional<SkippedDocument> fault_of_text(const InputFile& file, std::string_view text) {
-  if (text.empty()) return SkippedDocument{.place = file.path.string(), .kind = kEmptyDocument, .reason = "empty"};
+  if (text.empty()) return SkippedDocument{.place = file.path, .kind = kEmptyDocument, .reason = "empty"};
   if (auto fault = binary(file, text)) return fault;
   if (const auto invalid = find_invalid_utf8(text)) return not_utf8(file, text, text[*invalid], *invalid);
   return std::nullopt;
@@ -72,12 +72,12 @@ void TextUnitReader::open() {
   const InputFile& file = files_[at_.file];
   if (file.is_json_lines() && field_.empty()) {
     throw UserError(
-        fmt::format("'{}' is a .jsonl file: name the field that holds the text with --field NAME", file.path.string()));
+        fmt::format("'{}' is a .jsonl file: name the field that holds the text with --field NAME", file.path));
   }
   require_unchanged(file);
   source_ = open_bytes(file.path);
   if (at_.offset > 0 && !source_->skip(at_.offset)) {
-    throw UserError(fmt::format("'{}' changed: it ends before byte {} of its text", file.path.string(), at_.offset));
+    throw UserError(fmt::format("'{}' changed: it ends before byte {} of its text", file.path, at_.offset));
   }
   reported_ = source_->file_bytes();
   buffer_.clear();
@@ -153,7 +153,7 @@ TextUnit TextUnitReader::skip_long_line() {
   }
   ++at_.line;
   unit.end = at_;
-  unit.skipped = {.place = fmt::format("{}:{}", unit.file->path.string(), at_.line),
+  unit.skipped = {.place = fmt::format("{}:{}", unit.file->path, at_.line),
                   .kind = "line too long",
                   .reason = fmt::format("a line of {} bytes; allowed are {}", length, kLongestLine)};
   return unit;
@@ -218,7 +218,7 @@ TextUnit TextUnitReader::next_part() {
       throw UserError(
           fmt::format("'{}': from byte {} on there is no end of a word or number in {} bytes; leave it out "
                       "(--exclude), or break its lines",
-                      files_[at_.file].path.string(), at_.offset, bytes));
+                      files_[at_.file].path, at_.offset, bytes));
     }
     bytes *= 2;
   }

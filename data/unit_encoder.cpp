@@ -25,7 +25,7 @@ EncodedUnit UnitEncoder::encode(const TextUnit& unit) {
   out.end = unit.end;
   out.file_bytes = unit.file_bytes;
   if (unit.kind == TextUnit::Kind::part) {
-    const std::int64_t tokens = append(unit.text, unit.file->path.string(), unit.begin.offset, out);
+    const std::int64_t tokens = append(unit.text, unit.file->path, unit.begin.offset, out);
     out.pieces.push_back({.document_hash = unit.document_hash, .tokens = tokens, .ends_document = unit.ends_document});
     return out;
   }

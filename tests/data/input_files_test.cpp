@@ -27,7 +27,7 @@ class Tree {
     std::vector<std::string> names;
     for (const InputFile& file :
          find_input_files({.paths = paths, .globs = globs, .excludes = excludes, .never = {}}).files) {
-      names.push_back(file.path.lexically_relative(folder_.path()).string());
+      names.push_back(std::filesystem::path(file.path).lexically_relative(folder_.path()).string());
     }
     return names;
   }
