@@ -1,6 +1,7 @@
 #include "train/cuda_driver.h"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 
 #include <array>
 #include <cstddef>

@@ -22,7 +22,7 @@ namespace {
 
 bool has_cpu_bf16() {
 #if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512bf16") != 0 || __builtin_cpu_supports("amx-bf16") != 0;
+  return __builtin_cpu_supports("avx512bf16") != 0;  // processors with AMX have it too
 #else
   return false;
 #endif

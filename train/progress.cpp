@@ -52,7 +52,8 @@ std::string text_of(const StepReport& report, const std::string& more) {
 std::string progress_text(const StepReport& report) {
   const auto utilisation =
       report.flops_utilisation ? fmt::format("{:.1f} %", 100 * *report.flops_utilisation) : std::string("n/a");
-  return text_of(report, fmt::format("  MFU {}  {:.2f} GB", utilisation, report.peak_memory / 1e9));
+  return text_of(report,
+                 fmt::format("  MFU {}  {:.2f} GB", utilisation, static_cast<double>(report.peak_memory) / 1e9));
 }
 
 std::string progress_bar(const StepReport& report, int width) {

@@ -21,7 +21,7 @@ struct StepReport {
   double loss = 0;
   double tokens_per_second = 0;
   double ms_per_step = 0;                                  // median
-  double peak_memory = 0;                                  // bytes
+  int64_t peak_memory = 0;                                 // bytes
   std::optional<double> flops_utilisation = std::nullopt;  // 0..1; nothing where it is not known
 };
 

@@ -13,6 +13,7 @@
 #include "train/clip.h"
 #include "train/cuda_driver.h"
 #include "train/layer_statistics.h"
+#include "train/peak_memory.h"
 
 namespace skipless {
 

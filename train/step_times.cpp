@@ -1,8 +1,6 @@
 #include "train/step_times.h"
 
-#include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <vector>
@@ -55,17 +53,6 @@ double StepTimes::take_median() {
   milliseconds_.clear();
   marks_.clear();
   return median(std::move(values));
-}
-
-double peak_memory(c10::Device device) {
-  if (device.is_cpu()) {
-    rusage usage{};
-    ::getrusage(RUSAGE_SELF, &usage);
-    return 1024.0 * static_cast<double>(usage.ru_maxrss);
-  }
-  const auto stats = c10::getDeviceAllocator(device.type())->getDeviceStats(device.index());
-  return static_cast<double>(
-      stats.allocated_bytes[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)].peak);
 }
 
 }  // namespace skipless

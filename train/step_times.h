@@ -30,8 +30,4 @@ class StepTimes {
   std::deque<std::pair<c10::Event, c10::Event>> marks_;  // CUDA: begin and end
 };
 
-/// Bytes. On the CPU the largest resident set of this process so far (data files that it maps included), on a CUDA
-/// device the most that its tensors have held at once.
-double peak_memory(c10::Device device);
-
 }  // namespace skipless

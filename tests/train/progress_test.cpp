@@ -9,7 +9,7 @@ TEST_CASE("a line of progress says step, loss, speed and time left", "[progress]
                           .loss = 3.14159,
                           .tokens_per_second = 1234567.4,
                           .ms_per_step = 2000,
-                          .peak_memory = 1.234e9,
+                          .peak_memory = 1'234'000'000,
                           .flops_utilisation = 0.3456};
   CHECK(progress_text(report) ==
         "step 25/100  loss 3.1416  1,234,567 tokens/s  2000.0 ms/step  MFU 34.6 %  1.23 GB  ETA 2:30");
