@@ -22,12 +22,13 @@ int64_t next_smaller_micro_batch(int64_t batch_size, int64_t micro_batch) {
   return smaller;
 }
 
-std::string out_of_memory_text(int64_t step, const BatchConfig& batch, int64_t peak_bytes) {
+std::string out_of_memory_text(int64_t steps_done, const BatchConfig& batch, int64_t peak_bytes) {
   const int64_t smaller = next_smaller_micro_batch(batch.batch_size, *batch.micro_batch);
-  const std::string place = fmt::format("out of memory in step {} with train.micro_batch {} (peak {:.2f} GB)", step,
-                                        *batch.micro_batch, static_cast<double>(peak_bytes) / 1e9);
+  const std::string place = fmt::format("out of memory after step {} with train.micro_batch {} (peak {:.2f} GB)",
+                                        steps_done, *batch.micro_batch, static_cast<double>(peak_bytes) / 1e9);
   if (smaller == 0) {
-    return fmt::format("{}; no micro-batch is smaller: only a smaller model or context needs less", place);
+    return fmt::format(
+        "{}; no micro-batch is smaller: train.recompute=true, a smaller model or a smaller context needs less", place);
   }
   return fmt::format("{}; train.micro_batch={} needs less and gives the same steps of {} sequences", place, smaller,
                      batch.batch_size);

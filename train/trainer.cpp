@@ -198,7 +198,7 @@ TrainOutcome Trainer::run() {
   } catch (const std::exception& error) {
     if (!is_out_of_memory(error)) throw;
     reporter_.clear();
-    throw RunError(out_of_memory_text(state_.step + 1, config_.train, peak_memory(device_)));
+    throw RunError(out_of_memory_text(state_.step, config_.train, peak_memory(device_)));
   }
 }
 
@@ -337,8 +337,7 @@ void Trainer::stop_non_finite(const StepRows& rows) {
   std::string what = "the loss or its gradient is not finite";
   if (const auto* const scaler = learner_->scaler()) {
     what = fmt::format(
-        "the loss scale has collapsed: the gradient was not finite in {} steps, all skipped, and the "
-        "scale is {:g}",
+        "the loss scale has collapsed to {1:g}: the gradient was not finite in {0} steps so far, all skipped",
         scaler->skipped(), scaler->scale().item<double>());
   }
   const std::string name = learner_->first_non_finite(batch_again(rows));

@@ -21,7 +21,7 @@ TEST_CASE("a micro-batch that does not fit ends the run with the next smaller on
       "model.d_model=2 model.n_head=1 model.d_ff=50000 model.n_layer=3 --run run";
   const Result failed = place.run("ulimit -v 6000000; " + start);
   CHECK(failed.code == 1);
-  CHECK_THAT(failed.err, Contains("error: out of memory in step 2 with train.micro_batch 6 (peak ") &&
+  CHECK_THAT(failed.err, Contains("error: out of memory after step 1 with train.micro_batch 6 (peak ") &&
                              Contains("train.micro_batch=3 needs less and gives the same steps of 6 sequences"));
   CHECK(place.run("ls run/checkpoints").out == "step_000001\n");
   const Result smaller = place.run("ulimit -v 6000000; \"$skipless\" train --run run train.micro_batch=1");

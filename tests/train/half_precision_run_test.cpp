@@ -52,7 +52,8 @@ TEST_CASE(
   const std::string precision = GENERATE("fp16", "bf16");
   const test::TemporaryFolder temporary;
   const fs::path unbroken = temporary.path() / "unbroken", stopped = temporary.path() / "stopped";
-  const std::vector<std::string> overrides{"train.precision=" + precision};
+  const std::vector<std::string> overrides{"train.precision=" + precision, "model.dropout.embedding=0.1",
+                                           "model.dropout.attention=0.1", "model.dropout.branch=0.1"};
   run(unbroken, overrides);
   fs::copy(unbroken, stopped, fs::copy_options::recursive);
   go_back(stopped, 10);
