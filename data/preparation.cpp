@@ -170,6 +170,7 @@ void Preparation::save() {
                                .validation = validation_->save()};
   write_journal(options_.out, journal);
   saved_ = seconds();
+  hooks_.saved();
 }
 
 void Preparation::report(bool always) {

@@ -41,6 +41,7 @@ struct PrepareHooks {
   std::function<void(const PrepareProgress&)> progress = [](const PrepareProgress&) {};  // a few times a second
   std::function<void(const std::string&)> warn = [](const std::string&) {};
   std::function<void(const std::string&)> note = [](const std::string&) {};
+  std::function<void()> saved = [] {};  // there is one more place where an interrupted run can go on
 };
 
 struct PrepareResult {

@@ -19,6 +19,7 @@ namespace {
 constexpr std::size_t kUnit = 1 << 18;       // text of a unit, where a document does not need more
 constexpr std::size_t kWholeText = 1 << 20;  // longer texts are read in parts
 constexpr std::size_t kMostUncut = 1 << 22;
+constexpr std::size_t kFirstStep = 1 << 14;
 constexpr std::size_t kBinaryProbe = 8192;
 constexpr std::size_t kLongestCharacter = 4;
 
@@ -92,20 +93,23 @@ void TextUnitReader::close_file() {
 
 /// Reads on until there are `bytes` of text; false when there are not as many.
 bool TextUnitReader::fill(std::size_t bytes) {
-  const std::size_t had = buffer_.size();
-  if (had >= bytes || at_end_) return had >= bytes;
-  buffer_.resize(bytes);
-  std::size_t got = 0;
-  try {
-    got = source_->read(std::span(buffer_).subspan(had));
-  } catch (const UserError& error) {
-    if (!files_[at_.file].is_json_lines()) throw;
-    const auto lines = at_.line + static_cast<std::uint64_t>(std::count(buffer_.begin(), buffer_.end(), '\n'));
-    throw UserError(fmt::format("{} (behind line {})", error.what(), lines));
+  // In steps, so that a small file costs no more than it holds.
+  while (buffer_.size() < bytes && !at_end_) {
+    const std::size_t had = buffer_.size();
+    const std::size_t wanted = std::min(bytes, std::max(2 * had, kFirstStep));
+    buffer_.resize(wanted);
+    std::size_t got = 0;
+    try {
+      got = source_->read(std::span(buffer_).subspan(had));
+    } catch (const UserError& error) {
+      if (!files_[at_.file].is_json_lines()) throw;
+      const auto lines = at_.line + static_cast<std::uint64_t>(std::count(buffer_.begin(), buffer_.end(), '\n'));
+      throw UserError(fmt::format("{} (behind line {})", error.what(), lines));
+    }
+    buffer_.resize(had + got);
+    at_end_ = had + got < wanted;
   }
-  buffer_.resize(had + got);
-  at_end_ = had + got < bytes;
-  return !at_end_;
+  return buffer_.size() >= bytes;
 }
 
 TextUnit TextUnitReader::take(TextUnit::Kind kind, std::size_t bytes) {
@@ -113,9 +117,9 @@ TextUnit TextUnitReader::take(TextUnit::Kind kind, std::size_t bytes) {
   unit.kind = kind;
   unit.file = &files_[at_.file];
   unit.begin = at_;
-  if (bytes == buffer_.size()) {
+  if (bytes == buffer_.size() && buffer_.capacity() <= 2 * bytes) {
     unit.text = std::exchange(buffer_, {});
-  } else {
+  } else {  // a unit on its way takes no more than what it counts for
     unit.text = buffer_.substr(0, bytes);
     buffer_.erase(0, bytes);
   }

@@ -201,14 +201,11 @@ TEST_CASE("after a kill the same command goes on, to the same bytes", "[prepare]
   std::vector<std::int64_t> went_on;  // documents
   for (;; ++kills) {
     REQUIRE(kills < 60);
-    // The progress of a run ends with the report of everything done.
     const int code = in_child([&] {
-      int units = 0;
-      prepare(options, {.progress =
-                            [&](const PrepareProgress&) {
-                              if (++units == 2) std::raise(SIGKILL);
-                            },
-                        .note = [&](const std::string&) {}});
+      int saves = 0;
+      prepare(options, {.saved = [&] {
+                if (++saves == 9) std::raise(SIGKILL);
+              }});
     });
     if (code == 0) break;
     REQUIRE(code == -SIGKILL);
@@ -216,7 +213,7 @@ TEST_CASE("after a kill the same command goes on, to the same bytes", "[prepare]
     const auto journal = nlohmann::json::parse(test::read_all(options.out / "prepare.progress"));
     went_on.push_back(journal["count"]["bytes"].get<std::int64_t>());
   }
-  CHECK(kills >= 2);
+  CHECK(kills >= 4);
   CHECK(std::is_sorted(went_on.begin(), went_on.end()));
   CHECK(std::adjacent_find(went_on.begin(), went_on.end()) == went_on.end());
   CHECK(result_of(options.out) == expected);
@@ -231,9 +228,9 @@ TEST_CASE("what changed since a kill is noticed", "[prepare][size]") {
   options.save_seconds = 0;
   const auto killed = [&] {
     return in_child([&] {
-      int units = 0;
-      prepare(options, {.progress = [&](const PrepareProgress&) {
-                if (++units == 2) std::raise(SIGKILL);
+      int saves = 0;
+      prepare(options, {.saved = [&] {
+                if (++saves == 3) std::raise(SIGKILL);
               }});
     });
   };
