@@ -33,6 +33,11 @@ ModelConfig essence(ModelConfig config) {
     forget_start(gain);
     gain->per_head = true;
   }
+  // An exception that says the same is none.
+  if (attention.first_layer_value.kind == ProjectionKind::same) attention.first_layer_value = attention.value;
+  if (attention.last_layer_projection.kind == ProjectionKind::same) {
+    attention.last_layer_projection = attention.projection;
+  }
   for (auto* projection :
        {&attention.value, &attention.first_layer_value, &attention.projection, &attention.last_layer_projection}) {
     forget_start(&projection->alpha);
@@ -42,6 +47,13 @@ ModelConfig essence(ModelConfig config) {
   }
   attention.query_init = {};
   attention.tie_init = TieInit::none;
+  return config;
+}
+
+/// With the value that an empty one stands for.
+ModelConfig spelled_out(ModelConfig config) {
+  auto& std = block_parts(config).attention->query_init.std;
+  if (!std) std = config.init_std;
   return config;
 }
 
@@ -71,7 +83,7 @@ std::vector<std::string> require_expressed(const ModelConfig& config, const Mode
   }
   if (!refused.empty()) throw UserError(fmt::format("{} cannot express this model:{}", format, refused));
   std::vector<std::string> notes;
-  for (const auto& [path, ours, theirs] : differences(config, read)) {
+  for (const auto& [path, ours, theirs] : differences(spelled_out(config), spelled_out(read))) {
     notes.push_back(fmt::format("model.{} is {}, there {}", path, ours, theirs));
   }
   return notes;

@@ -480,6 +480,8 @@ TEST_CASE("What the authors' code cannot express is refused by key", "[convert][
   };
   using Catch::Matchers::Contains;
   CHECK(refusal([](ModelConfig&, BlockParts&) {}) == "accepted");
+  CHECK(refusal([](ModelConfig&, BlockParts& p) { p.attention->last_layer_projection = p.attention->projection; }) ==
+        "accepted");
   CHECK_THAT(refusal([](ModelConfig& c, BlockParts&) { c.positions = PositionKind::sinusoidal; }),
              Contains("the authors' code cannot express") && Contains("model.positions is sinusoidal, there learned"));
   CHECK_THAT(refusal([](ModelConfig& c, BlockParts&) { c.tied_head = false; }), Contains("model.tied_head is false"));
