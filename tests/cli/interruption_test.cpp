@@ -160,9 +160,9 @@ TEST_CASE("a run that is killed before its first save starts again by itself", "
 TEST_CASE("a log without room is said once, and training goes on", "[interruption]") {
   const Workplace place;
   REQUIRE(place.prepared().code == 0);
-  // 2 KiB are enough for the metrics of a few steps, and not for what was in the log before.
+  // 16 KiB are enough for the config and the metrics of a few steps, and not for what was in the log before.
   const Result full = place.run(
-      "mkdir run; head -c 2048 /dev/zero > run/train.log; ulimit -f 2\n"
+      "mkdir run; head -c 16384 /dev/zero > run/train.log; ulimit -f 16\n"
       "\"$skipless\" train small.yaml train.steps=2 train.eval_every=0 train.warmup_steps=0 --run run 2> err; cat err");
   CHECK(full.out.find("warning: the log is not complete") != std::string::npos);
   CHECK(full.out.find("warning: the log is not complete") == full.out.rfind("warning: the log is not complete"));

@@ -462,7 +462,7 @@ TEST_CASE("An identity start is exported when it is over, and not before", "[con
   config.resolve();
   auto state = random_state(config);
   CHECK_THAT(reason([&] { export_official(config, state); }),
-             Catch::Matchers::Contains("model.identity_start.schedule is linear, there off"));
+             Catch::Matchers::Contains("model.identity_start.schedule is linear, there \"off\""));
   for (auto& [name, tensor] : state) {
     if (name.ends_with(".lambda")) tensor = at::zeros_like(tensor);
   }
