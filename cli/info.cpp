@@ -21,8 +21,8 @@ namespace {
 void print_info(const RunConfig& config) {
   const ModelConfig& model = config.model;
   fmt::print("{}, block {}, norm {}: {} layers of {}, {} heads, d_ff {}, vocabulary {}, {} positions\n\n",
-             name_of(model.kind), model.block, name_of(model.norm), model.n_layer, model.d_model, model.n_head,
-             *model.d_ff, model.vocab_size, *model.n_positions);
+             name_of(model.kind), model.block, name_of(model.block_config().settings(model).norm), model.n_layer,
+             model.d_model, model.n_head, *model.d_ff, model.vocab_size, *model.n_positions);
   const auto parameters = n_parameters(model);
   for (const auto& part : parameter_table(model)) fmt::print("{:<32}{:>14}\n", part.part, part.parameters);
   fmt::print("{:<32}{:>14}  {:.1f} M\n", "trained parameters", parameters, static_cast<double>(parameters) / 1e6);
