@@ -310,7 +310,7 @@ void read_config(const std::string& text, const std::string& source, const std::
   const std::vector<Override> given = parse_overrides(overrides, report);
   const std::optional<YamlNode> root = parse_yaml(text, report);
   // Without the file's keys the overrides are still worth checking.
-  const YamlNode nothing{.kind = YamlNode::Kind::map};
+  const YamlNode nothing{.kind = YamlNode::Kind::map, .entries = {}};
   const bool usable = root && is_usable_root(*root, report);
   const bool all_is_read = report.empty();
   if (root) report_duplicates(*root, report);

@@ -35,7 +35,9 @@ std::string parse_value(std::string_view text, YamlNode& value) {
   if (text.find('\0') != std::string_view::npos) return "a NUL character";
   const bool is_yaml = text.find_first_of("[{\"'") == 0;
   if (!is_yaml) {
-    value = {.kind = is_null_text(text) ? YamlNode::Kind::null : YamlNode::Kind::plain, .text = std::string(text)};
+    value = {.kind = is_null_text(text) ? YamlNode::Kind::null : YamlNode::Kind::plain,
+             .text = std::string(text),
+             .entries = {}};
     return "";
   }
   ProblemReport report("value");

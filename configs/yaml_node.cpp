@@ -69,7 +69,7 @@ class TreeBuilder : public YAML::EventHandler {
     // yaml-cpp gives both 'key: null' and 'key:' as a null. For the second, the mark is that of whatever comes next.
     const std::string_view here = text_from(mark);
     const bool written = is_null_text(here.substr(0, here.find_first_of(" \t\r\n,]}")));
-    YamlNode node{.kind = written ? YamlNode::Kind::null : YamlNode::Kind::empty, .line = line_of(mark)};
+    YamlNode node{.kind = written ? YamlNode::Kind::null : YamlNode::Kind::empty, .line = line_of(mark), .entries = {}};
     refuse_if_tagged(mark, "?", node);
     refuse_if_anchored(anchor, node);
     put(std::move(node));
@@ -77,13 +77,15 @@ class TreeBuilder : public YAML::EventHandler {
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
     report_.at_line(line_of(mark), "", "an alias (*name) is not allowed in a config; write the value itself");
-    put({.kind = YamlNode::Kind::refused, .line = line_of(mark)});
+    put({.kind = YamlNode::Kind::refused, .line = line_of(mark), .entries = {}});
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    YamlNode node{
-        .kind = tag == "?" ? YamlNode::Kind::plain : YamlNode::Kind::quoted, .line = line_of(mark), .text = value};
+    YamlNode node{.kind = tag == "?" ? YamlNode::Kind::plain : YamlNode::Kind::quoted,
+                  .line = line_of(mark),
+                  .text = value,
+                  .entries = {}};
     refuse_if_tagged(mark, tag == "!" ? "?" : tag, node);
     refuse_if_anchored(anchor, node);
     if (node.kind == YamlNode::Kind::plain && !text_from(mark).starts_with(value)) {
@@ -149,7 +151,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   void open(const YAML::Mark& mark, YamlNode::Kind kind, const std::string& tag, YAML::anchor_t anchor) {
     if (open_.size() == kDeepest) throw TooDeep{line_of(mark), mark.column + 1};
-    YamlNode node{.kind = kind, .line = line_of(mark)};
+    YamlNode node{.kind = kind, .line = line_of(mark), .entries = {}};
     refuse_if_tagged(mark, tag, node);
     refuse_if_anchored(anchor, node);
     open_.push_back({std::move(node), kind == YamlNode::Kind::map, std::nullopt});
