@@ -41,7 +41,9 @@ install_python_packages() {
   if cmp -s "$root/scripts/requirements.txt" "$stamp" && [ -x "$root/.venv/bin/python" ]; then return; fi
   say "installing pinned Python packages into .venv (about 3 GB for LibTorch; some minutes)"
   # A .venv that was moved with its checkout has paths of the old place in it: anew is the only safe way.
-  python3 -m venv --clear "$root/.venv"
+  local place
+  place=$(sed -n 's/^command = .* -m venv \(--clear \)\?//p' "$root/.venv/pyvenv.cfg" 2>/dev/null || true)
+  if [ "$place" != "$root/.venv" ]; then python3 -m venv --clear "$root/.venv"; fi
   "$root/.venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$root/scripts/requirements.txt"
   cp "$root/scripts/requirements.txt" "$stamp"
 }
