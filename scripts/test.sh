@@ -16,6 +16,8 @@ case "${1:-}" in
     exit 2
     ;;
 esac
+# As the program itself does: threads that wait for work sleep, or they would take the cores from each other.
+export OMP_WAIT_POLICY=passive
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
