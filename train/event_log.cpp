@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -28,22 +29,26 @@ double now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+/// The seconds in the name of an event file of this program.
+std::optional<int64_t> seconds_in(std::string_view name) {
+  if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) return std::nullopt;
+  const char* const digits = name.data() + kPrefix.size();
+  const char* const end = name.data() + name.size() - kSuffix.size();
+  int64_t seconds = 0;
+  const auto [stop, error] = std::from_chars(digits, end, seconds);
+  return error == std::errc() && stop == end ? std::optional(seconds) : std::nullopt;
+}
+
 struct EventFile {
   fs::path path;
   int64_t seconds = 0;
 };
 
-/// Those of this program.
 std::vector<EventFile> event_files(const fs::path& folder) {
   std::vector<EventFile> files;
   for (const auto& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix) || !entry.is_regular_file()) continue;
-    const char* const digits = name.data() + kPrefix.size();
-    const char* const end = name.data() + name.size() - kSuffix.size();
-    int64_t seconds = 0;
-    const auto [stop, error] = std::from_chars(digits, end, seconds);
-    if (error == std::errc() && stop == end) files.push_back({entry.path(), seconds});
+    const auto seconds = seconds_in(entry.path().filename().string());
+    if (seconds && entry.is_regular_file()) files.push_back({entry.path(), *seconds});
   }
   return files;
 }
@@ -80,6 +85,10 @@ Scalars scalars_of(const nlohmann::json& line) {
     }
   }
   return scalars;
+}
+
+bool is_event_file(std::string_view name) {
+  return seconds_in(name).has_value();
 }
 
 EventLog::EventLog(const fs::path& folder, int64_t step, std::function<void(const std::string&)> warn)

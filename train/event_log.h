@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 
 #include "train/append_file.h"
 #include "train/event_format.h"
@@ -16,6 +17,9 @@ namespace skipless {
 /// The numbers of a line, by tag: "KIND/KEY"; of an object "KEY/ITS_KEY", and of a list "...[0]", "...[1]". Without
 /// kind, step, texts, and what is no number. Nothing of a line of kind "start".
 Scalars scalars_of(const nlohmann::json& line);
+
+/// Whether a file of this name is one of EventLog's.
+bool is_event_file(std::string_view name);
 
 /// Each process writes a file of its own, "events.out.tfevents.SECONDS.skipless", which sorts behind the earlier ones.
 ///

@@ -15,6 +15,7 @@
 #include "configs/atomic_file.h"
 #include "configs/config_file.h"
 #include "configs/error.h"
+#include "train/event_log.h"
 
 namespace skipless {
 
@@ -25,8 +26,8 @@ namespace {
 bool is_part_of_a_run(const std::string& name) {
   static constexpr std::array<std::string_view, 6> kParts{"config.yaml", "tokenizer.json", "version.json",
                                                           "train.log",   "checkpoints",    "lock"};
-  // metrics.jsonl may have copies beside it (metrics_log.h).
-  return name.ends_with(".tmp") || name.starts_with("metrics.jsonl") ||
+  // metrics.jsonl may have copies beside it (metrics_log.h); both it and the events are there before config.yaml.
+  return name.ends_with(".tmp") || name.starts_with("metrics.jsonl") || is_event_file(name) ||
          std::find(kParts.begin(), kParts.end(), name) != kParts.end();
 }
 

@@ -291,6 +291,18 @@ TEST_CASE("a checkpoint beyond the run's steps is refused, and none is removed",
   CHECK(test::read_bytes(RunPaths{folder}.metrics()) == metrics);
 }
 
+TEST_CASE("a first start that ended before config.yaml was written can be repeated", "[trainer][resume]") {
+  const test::TemporaryFolder temporary;
+  const fs::path folder = temporary.path() / "run";
+  const std::vector<std::string> small{"train.steps=2", "train.warmup_steps=0"};
+  fs::create_directories(folder / "config.yaml.tmp");  // in the way of config.yaml, the last that a start writes
+  CHECK_THAT(error_of(folder, small), Catch::Contains("config.yaml': Is a directory"));
+  CHECK_FALSE(is_run(folder));
+  fs::remove(folder / "config.yaml.tmp");
+  CHECK(error_of(folder, small) == "");
+  CHECK(metrics_of(folder, "train").size() == 2);
+}
+
 TEST_CASE("a run without its checkpoints starts anew, under another config too, and keeps its metrics",
           "[trainer][resume]") {
   const test::TemporaryFolder temporary;
