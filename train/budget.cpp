@@ -102,7 +102,8 @@ BudgetPlan::BudgetPlan(const BudgetConfig& budget, const BatchConfig& batch, con
   } else {
     total_ = static_cast<double>(rounded_up(*budget.epochs * static_cast<double>(chunks)));
   }
-  const BudgetSpent all = after(std::numeric_limits<int64_t>::max());
+  constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
+  const BudgetSpent all = after(kAll, kAll);
   steps_ = all.steps;
   sequences_ = all.sequences;
   if (schedule.warmup_steps.value_or(0) > all.steps) {
@@ -110,10 +111,10 @@ BudgetPlan::BudgetPlan(const BudgetConfig& budget, const BatchConfig& batch, con
                                 *schedule.warmup_steps, all.steps));
   }
   if (schedule.warmup_steps) {
-    warmup_ = done(after(*schedule.warmup_steps));
+    warmup_ = done(after(*schedule.warmup_steps, kAll));
   } else {
-    const double step = unit_ == Unit::steps ? 1 : static_cast<double>(batch.batch_size);
-    warmup_ = std::min(total_, rounded_warmup(schedule.warmup_fraction.value_or(0), total_, step));
+    const double warmup = rounded_warmup(schedule.warmup_fraction.value_or(0), total_, 1);
+    warmup_ = done(after(kAll, static_cast<int64_t>(warmup)));
   }
 }
 
@@ -137,16 +138,18 @@ bool BudgetPlan::is_spent(const BudgetSpent& spent) const {
   return done(spent) >= total_;
 }
 
+int64_t BudgetPlan::batch_at(double fraction) const {
+  const int64_t batch = batch_.batch_size;
+  if (!batch_.batch_start) return batch;
+  const int64_t start = *batch_.batch_start;
+  const double most = static_cast<double>(divided_up(batch, start));
+  const double reached = std::min(1.0, fraction / *batch_.batch_ramp);
+  return std::min(batch, start * static_cast<int64_t>(std::llround(1 + (most - 1) * reached)));
+}
+
 int64_t BudgetPlan::next_batch(const BudgetSpent& spent) const {
-  int64_t batch = batch_.batch_size;
-  if (batch_.batch_start) {
-    const int64_t start = *batch_.batch_start;
-    const double most = static_cast<double>(divided_up(batch, start));
-    const double reached = std::min(1.0, fraction(spent) / *batch_.batch_ramp);
-    batch = std::min(batch, start * static_cast<int64_t>(std::llround(1 + (most - 1) * reached)));
-  }
-  if (unit_ == Unit::sequences) batch = std::min(batch, static_cast<int64_t>(total_) - spent.sequences);
-  return batch;
+  const int64_t batch = batch_at(fraction(spent));
+  return unit_ == Unit::sequences ? std::min(batch, static_cast<int64_t>(total_) - spent.sequences) : batch;
 }
 
 double BudgetPlan::learning_rate(const BudgetSpent& spent) const {
@@ -159,19 +162,31 @@ double BudgetPlan::learning_rate(const BudgetSpent& spent) const {
   return skipless::learning_rate(schedule_, {.done = done(spent), .total = total_, .warmup = warmup_, .step = step});
 }
 
-BudgetSpent BudgetPlan::after(int64_t steps) const {
+BudgetSpent BudgetPlan::after(int64_t steps, int64_t least) const {
+  const bool by_steps = unit_ == Unit::steps;
+  const auto total = static_cast<int64_t>(total_);
+  const int64_t end = std::min(least, total);
   BudgetSpent spent;
-  // Step by step through the ramp; those after it are all alike.
-  while (spent.steps < steps && !is_spent(spent) && fraction(spent) < batch_.batch_ramp.value_or(0)) {
-    spent.sequences += next_batch(spent);
-    ++spent.steps;
+  for (int64_t now = 0; spent.steps < steps && now < end; now = by_steps ? spent.steps : spent.sequences) {
+    const int64_t batch = next_batch(spent);
+    const auto later = [&](int64_t n) {
+      return BudgetSpent{.steps = spent.steps + n, .sequences = spent.sequences + n * batch};
+    };
+    // A ramp can have more steps than can be walked through one by one: all of the same batch at once. There is at
+    // least one; the most is found by bisection, as the batch never shrinks before the last step, which is one alone.
+    int64_t alike = 1;
+    int64_t most = by_steps ? end - now : std::min(divided_up(end - now, batch), (total - now) / batch);
+    most = std::min(most, steps - spent.steps);
+    while (alike < most) {
+      const int64_t middle = most - (most - alike) / 2;
+      if (batch_at(fraction(later(middle - 1))) == batch) {
+        alike = middle;
+      } else {
+        most = middle - 1;
+      }
+    }
+    spent = later(alike);
   }
-  const auto left = static_cast<int64_t>(total_ - done(spent));
-  const int64_t steps_left = unit_ == Unit::steps ? left : divided_up(left, batch_.batch_size);
-  const int64_t more = std::min(steps - spent.steps, steps_left);
-  spent.steps += more;
-  spent.sequences += more * batch_.batch_size;
-  if (unit_ == Unit::sequences) spent.sequences = std::min(spent.sequences, static_cast<int64_t>(total_));
   return spent;
 }
 

@@ -49,6 +49,7 @@ struct BudgetSpent {
 ///   sequences: batch_size, or with the ramp, S = batch_start, N = ceil(batch_size / S):
 ///     min(batch_size, S * round(1 + (N - 1) * min(1, x / batch_ramp)))
 ///   the last step of `tokens` and `epochs` takes no more than what is left.
+/// The warm-up ends with a step: with the first one that reaches its fraction of the budget.
 /// The time of a step is known only afterwards: for the warm-up of `hours` a step is as long as the mean of those
 /// before it, and the first one a thousandth of the warm-up.
 class BudgetPlan {
@@ -74,10 +75,11 @@ class BudgetPlan {
   enum class Unit { steps, sequences, seconds };
 
   double done(const BudgetSpent& spent) const;
+  /// Sequences of a step at this fraction of the budget, were it not for the end of the budget.
   int64_t batch_at(double fraction) const;
-  /// Sequences of the first `steps` steps, and no more of them than the budget holds.
-  BudgetSpent after(int64_t steps) const;
-  void count_steps();
+  /// After the first `steps` steps, or as many of them as come to `least` steps or sequences, whichever the budget
+  /// counts (not hours), or as the budget holds.
+  BudgetSpent after(int64_t steps, int64_t least) const;
 
   BudgetConfig budget_;
   BatchConfig batch_;

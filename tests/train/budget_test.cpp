@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -141,6 +142,41 @@ TEST_CASE("the ramp of a token budget is known in advance, and does not depend o
   CHECK(steps[5].lr == 1e-3);
   CHECK(plan.seconds_left({.steps = 0, .sequences = 600, .seconds = 9}, 100) == 4);
   CHECK(plan_of("hours: 1").seconds_left({.steps = 1, .sequences = 600, .seconds = 600}, 100) == 3000);
+}
+
+TEST_CASE("a warm-up under a ramp ends with the first step that reaches its fraction", "[budget][schedule]") {
+  const std::string ramp = "batch_size: 1024, batch_start: 8, batch_ramp: 1, schedule: constant, ";
+  const double fraction = GENERATE(0.0, 0.05, 0.3, 0.999);
+  const auto steps = walk(plan_of(fmt::format("tokens: 64000, {}warmup_fraction: {}", ramp, fraction)));
+  double sequences = 0;  // of 4000
+  for (const auto& step : steps) {
+    CHECK((step.lr < 1e-3) == (sequences < fraction * 4000));
+    sequences += static_cast<double>(step.sequences);
+  }
+}
+
+TEST_CASE("the steps of a ramp are counted as they are walked", "[budget]") {
+  for (const char* budget : {"steps: 777", "tokens: 16000", "tokens: 100000", "epochs: 7.77"}) {
+    for (const char* batch :
+         {"batch_size: 20, batch_start: 8, batch_ramp: 1", "batch_size: 64, batch_start: 1, batch_ramp: 0.3",
+          "batch_size: 9, batch_start: 9, batch_ramp: 0.5", "batch_size: 7"}) {
+      INFO(budget << ", " << batch);
+      const auto plan = plan_of(fmt::format("{}, {}", budget, batch));
+      const auto steps = walk(plan);
+      int64_t sequences = 0;
+      for (const auto& step : steps) sequences += step.sequences;
+      CHECK(plan.steps() == static_cast<int64_t>(steps.size()));
+      CHECK(plan.seconds_left({}, 1) == static_cast<double>(sequences));
+    }
+  }
+}
+
+TEST_CASE("a ramp of more steps than could be walked through is planned at once", "[budget]") {
+  // 6.25e10 sequences; the mean of 1/batch over a ramp from 1 to 32 is about ln(32)/31, at its levels a little more.
+  const auto plan = plan_of("tokens: 1000000000000, batch_size: 32, batch_start: 1, batch_ramp: 1");
+  CHECK(static_cast<double>(*plan.steps()) == Approx(6.25e10 * std::log(32) / 31).epsilon(0.03));
+  CHECK(plan_of("steps: 1000000000, batch_size: 32, batch_start: 1, batch_ramp: 1").seconds_left({}, 1) ==
+        Approx(1e9 * 16.5).epsilon(1e-6));
 }
 
 TEST_CASE("contradictions of budget and batch are named by key", "[budget][config]") {
