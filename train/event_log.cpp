@@ -91,6 +91,14 @@ bool is_event_file(std::string_view name) {
   return seconds_in(name).has_value();
 }
 
+void cut_back_events(const fs::path& folder, int64_t step, const std::function<void(const std::string&)>& warn) {
+  try {
+    for (const auto& file : event_files(folder)) cut_back(file.path, step);
+  } catch (const std::exception& error) {
+    warn(fmt::format("TensorBoard events of later steps are still there: {}", error.what()));
+  }
+}
+
 EventLog::EventLog(const fs::path& folder, int64_t step, std::function<void(const std::string&)> warn)
     : warn_(std::move(warn)) {
   const double time = now();

@@ -21,6 +21,10 @@ Scalars scalars_of(const nlohmann::json& line);
 /// Whether a file of this name is one of EventLog's.
 bool is_event_file(std::string_view name);
 
+/// Cuts off from the event files of a run what they say of steps beyond `step`, where no EventLog goes on with them.
+void cut_back_events(const std::filesystem::path& folder, int64_t step,
+                     const std::function<void(const std::string&)>& warn);
+
 /// Each process writes a file of its own, "events.out.tfevents.SECONDS.skipless", which sorts behind the earlier ones.
 ///
 /// No curve folds back: what earlier files say of steps beyond `step` is cut off from them (metrics.jsonl has its own

@@ -35,7 +35,11 @@ void Reporter::open(const std::filesystem::path& metrics, const TrainingState& s
     spdlog::warn("{}", problem);
   };
   metrics_ = std::make_unique<MetricsLog>(metrics, state.step, warn);
-  if (config_.train.tensorboard) events_ = std::make_unique<EventLog>(metrics.parent_path(), state.step, warn);
+  if (config_.train.tensorboard) {
+    events_ = std::make_unique<EventLog>(metrics.parent_path(), state.step, warn);
+  } else {
+    cut_back_events(metrics.parent_path(), state.step, warn);
+  }
 }
 
 void Reporter::started(const TrainingState& state, int64_t parameters) {

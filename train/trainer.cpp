@@ -268,8 +268,10 @@ void Trainer::one_step() {
 }
 
 void Trainer::tell_of_layers() {
+  const StepRows rows = unchecked_.back();
   wait_for_device();
-  reporter_.layers(state_, learner_->model(), batch_again(unchecked_.back()));
+  check_steps();
+  reporter_.layers(state_, learner_->model(), batch_again(rows));
 }
 
 void Trainer::report() {
@@ -298,6 +300,7 @@ void Trainer::wait_for_device() {
 
 void Trainer::evaluate() {
   wait_for_device();
+  check_steps();
   const LossResult result = evaluate_loss(learner_->model(), *evaluation_, device_);
   reporter_.evaluated(state_, result);
   if (!std::isfinite(result.loss())) return;

@@ -23,6 +23,8 @@
 #include "configs/error.h"
 #include "tests/train/trained_run.h"
 #include "train/checkpoint.h"
+#include "train/event_format.h"
+#include "train/event_log.h"
 #include "train/load_run.h"
 #include "train/module_state.h"
 #include "train/non_finite.h"
@@ -233,22 +235,46 @@ TEST_CASE("a cut checkpoint is passed over for the one before it, and the run en
   require_same_run(unbroken, damaged, 20);
 }
 
-TEST_CASE("a number that is not finite stops the run by its tensor, and the last good checkpoint stays", "[trainer]") {
-  const test::TemporaryFolder temporary;
-  const fs::path folder = temporary.path() / "run";
-  const std::vector<std::string> overrides{"train.steps=40", "train.save_every=10"};
-  run(folder, overrides);
-  go_back(folder, 20);
+namespace {
+
+/// Puts a number that is not finite into the checkpoint of step 20.
+void poison(const fs::path& folder) {
   // Written anew, so that its checksum is right: as if the run had gone wrong between its checkpoints.
   const auto checkpoints = checkpoints_of(folder);
   Checkpoint poisoned = checkpoints.read(20);
   poisoned.model.tensors.at("block_1.feed_forward.w_2")[2][3] = std::nan("");
   fs::remove_all(checkpoints.path_of(20));
   checkpoints.save(poisoned, 5);
+}
+
+}  // namespace
+
+TEST_CASE("a number that is not finite stops the run by its tensor, and the last good checkpoint stays", "[trainer]") {
+  const test::TemporaryFolder temporary;
+  const fs::path folder = temporary.path() / "run";
+  const std::vector<std::string> overrides{"train.steps=40", "train.save_every=10"};
+  run(folder, overrides);
+  go_back(folder, 20);
+  poison(folder);
   const std::string error = error_of(folder, overrides);
   CHECK(error.find("step 21") != std::string::npos);
   CHECK(error.find("parameter block_1.feed_forward.w_2") != std::string::npos);
-  CHECK(checkpoints.steps() == std::vector<int64_t>{10, 20});
+  CHECK(checkpoints_of(folder).steps() == std::vector<int64_t>{10, 20});
+}
+
+TEST_CASE("a number that is not finite stops the run before it is evaluated or its layers are told of", "[trainer]") {
+  const test::TemporaryFolder temporary;
+  const fs::path folder = temporary.path() / "run";
+  const bool evaluates = GENERATE(true, false);
+  const std::vector<std::string> overrides{"train.steps=30", "train.log_every=1000",
+                                           evaluates ? "train.eval_every=1" : "train.eval_every=0",
+                                           evaluates ? "train.stats_every=0" : "train.stats_every=1"};
+  run(folder, overrides);
+  go_back(folder, 20);
+  poison(folder);
+  CHECK_THAT(error_of(folder, overrides), Catch::Contains("step 21: "));
+  const auto lines = metrics_of(folder, evaluates ? "eval" : "layers");
+  CHECK(lines.back().at("step") == 20);
 }
 
 TEST_CASE("a checkpoint of another architecture is refused by tensor and shape", "[trainer][checkpoint]") {
@@ -289,6 +315,21 @@ TEST_CASE("a checkpoint beyond the run's steps is refused, and none is removed",
   CHECK_THAT(error_of(folder, small), Catch::Contains("checkpoint of step 6, but the run has 4 steps"));
   CHECK(checkpoints_of(folder).steps() == std::vector<int64_t>{4, 6});
   CHECK(test::read_bytes(RunPaths{folder}.metrics()) == metrics);
+}
+
+TEST_CASE("events beyond the checkpoint are cut off also where the run goes on without TensorBoard",
+          "[trainer][events]") {
+  const test::TemporaryFolder temporary;
+  const fs::path folder = temporary.path() / "run";
+  run(folder);
+  go_back(folder, 10);
+  run(folder, {"train.tensorboard=false"});
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (!is_event_file(entry.path().filename().string())) continue;
+    const std::string bytes = test::read_bytes(entry.path());
+    CHECK(bytes_up_to(bytes, 9) < bytes.size());  // step 10 is there
+    CHECK(bytes_up_to(bytes, 10) == bytes.size());
+  }
 }
 
 TEST_CASE("a first start that ended before config.yaml was written can be repeated", "[trainer][resume]") {
