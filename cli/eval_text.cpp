@@ -61,10 +61,14 @@ TextResult evaluate(LoadedRun& run, const BpeTokenizer& tokenizer, const EvalTex
   const auto add = [&](const Document& document) {
     std::optional<int32_t> first;
     if (packed) loss.append({&chunking.end_of_text, 1});
-    encoder.encode(document.text, [&](std::span<const int32_t> ids, std::size_t) {
-      if (!first && !ids.empty()) first = ids.front();
-      loss.append(ids);
-    });
+    try {
+      encoder.encode(document.text, [&](std::span<const int32_t> ids, std::size_t) {
+        if (!first && !ids.empty()) first = ids.front();
+        loss.append(ids);
+      });
+    } catch (const UserError& error) {
+      throw UserError(fmt::format("{}: {}", document.place, error.what()));
+    }
     loss.end_document();
     const auto bytes = static_cast<int64_t>(document.text.size());
     ++result.documents;

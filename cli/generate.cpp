@@ -17,6 +17,7 @@
 #include "cli/option_checks.h"
 #include "cli/standard_output.h"
 #include "configs/error.h"
+#include "configs/printable.h"
 #include "configs/utf8.h"
 #include "data/chunking.h"
 #include "eval/generate.h"
@@ -69,9 +70,23 @@ std::vector<int32_t> prompt_ids(const std::string& prompt, const BpeTokenizer& t
     throw UserError(fmt::format("the prompt is not UTF-8: byte 0x{:02X} at offset {}",
                                 static_cast<unsigned char>(prompt[*invalid]), *invalid));
   }
-  if (!prompt.empty()) return tokenizer.encode(prompt);
+  try {
+    if (!prompt.empty()) return tokenizer.encode(prompt);
+  } catch (const UserError& error) {
+    throw UserError(fmt::format("the prompt: {}", error.what()));
+  }
   if (const auto id = end_of_text_id(tokenizer)) return {*id};
   throw UserError("the prompt is empty, and the tokenizer has no end-of-text token to begin with");
+}
+
+/// What is generated is valid UTF-8: another text would never be met.
+void require_utf8(const std::vector<std::string>& stops) {
+  for (const auto& stop : stops) {
+    if (const auto invalid = find_invalid_utf8(stop)) {
+      throw UserError(fmt::format("--stop {} is not UTF-8: byte 0x{:02X} at offset {}", in_quotes(stop),
+                                  static_cast<unsigned char>(stop[*invalid]), *invalid));
+    }
+  }
 }
 
 void show(const std::string& text) {
@@ -79,6 +94,7 @@ void show(const std::string& text) {
 }
 
 void run_generate(const GenerateOptions& options) {
+  require_utf8(options.stops);
   let_openmp_threads_sleep();
   LoadedRun run = load_run(options.run, options.checkpoint, options.device);
   const ModelConfig& model = run.config.model;

@@ -1,8 +1,11 @@
 #include "data/text_cut.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "configs/utf8.h"
+#include "data/bpe_encoder.h"
 
 namespace skipless {
 namespace {
@@ -42,6 +45,20 @@ std::size_t last_safe_cut(PieceReader& pieces, std::string_view text) {
     }
     if (cut > 0 || look == text.size()) return cut;
   }
+}
+
+std::optional<std::string> fault_of_pieces(PieceReader& pieces, std::string_view text, std::uint64_t offset) {
+  if (text.size() <= BpeEncoder::kLongestPiece) return std::nullopt;
+  pieces.start(text);
+  std::string_view piece;
+  while (pieces.next(piece)) {
+    if (piece.size() > BpeEncoder::kLongestPiece) {
+      return fmt::format(
+          "a text of which {} bytes from byte {} on have no end of a word or number in them; allowed are {}",
+          piece.size(), offset + static_cast<std::uint64_t>(piece.data() - text.data()), BpeEncoder::kLongestPiece);
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace skipless

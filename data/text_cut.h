@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "data/pretokenizer.h"
@@ -16,5 +19,9 @@ namespace skipless {
 /// that the pre-tokenizer finds behind a piece that ends with no blank, and neither begins nor ends with an apostrophe,
 /// is one wherever the reading began: looking at the end of `text` is enough.
 std::size_t last_safe_cut(PieceReader& pieces, std::string_view text);
+
+/// Why `text`, valid UTF-8 that begins at byte `offset` of a document, cannot be encoded, if so: a piece that is longer
+/// than BpeEncoder::kLongestPiece. Worded to stand behind "is".
+std::optional<std::string> fault_of_pieces(PieceReader& pieces, std::string_view text, std::uint64_t offset);
 
 }  // namespace skipless

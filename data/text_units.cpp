@@ -23,6 +23,12 @@ constexpr std::size_t kFirstStep = 1 << 14;
 constexpr std::size_t kBinaryProbe = 8192;
 constexpr std::size_t kLongestCharacter = 4;
 
+/// Cannot be met but while a long text is examined, or when its file changes behind that.
+class NoPlaceToCut : public UserError {
+ public:
+  using UserError::UserError;
+};
+
 void require_unchanged(const InputFile& file) {
   if (!is_unchanged(file)) throw UserError(fmt::format("'{}' changed while it was read", file.path));
 }
@@ -193,6 +199,7 @@ std::optional<SkippedDocument> TextUnitReader::examine_long_text() {
   std::string block(kUnit, '\0');
   std::size_t kept = 0;      // bytes of a character that the last block cut, at the start of this one
   std::uint64_t offset = 0;  // of the block
+  bool cut_missing = false;  // in one of the blocks
   for (bool more = true; more;) {
     const std::size_t got = source->read(std::span(block).subspan(kept));
     more = kept + got == block.size();
@@ -203,10 +210,33 @@ std::optional<SkippedDocument> TextUnitReader::examine_long_text() {
       return not_utf8(file, buffer_, text[*invalid], offset + *invalid);
     }
     kept = invalid ? text.size() - *invalid : 0;
+    // A part or piece that is too long reaches over several blocks.
+    cut_missing = cut_missing || (more && last_safe_cut(pieces_, text.substr(0, text.size() - kept)) == 0);
     offset += text.size() - kept;
     std::copy_n(block.begin() + static_cast<std::ptrdiff_t>(text.size() - kept), kept, block.begin());
   }
+  if (cut_missing) {
+    if (auto fault = fault_of_parts()) return fault;
+  }
   at_.document_hash = XXH3_64bits_digest(hash.get());
+  return std::nullopt;
+}
+
+/// Reads the parts of a long text ahead of time, for one that cannot be encoded: nothing of it is to be written then.
+std::optional<SkippedDocument> TextUnitReader::fault_of_parts() const {
+  const std::vector<InputFile> file = {files_[at_.file]};
+  const auto skipped = [&](std::string reason) {
+    return SkippedDocument{.place = file.front().path, .kind = kLongWord, .reason = std::move(reason)};
+  };
+  TextUnitReader parts(file, {}, seed_, {.file = 0, .offset = 0, .line = 0, .document_hash = 0});
+  PieceReader pieces(pattern_);
+  try {
+    while (const auto part = parts.next()) {
+      if (auto fault = fault_of_pieces(pieces, part->text, part->begin.offset)) return skipped(std::move(*fault));
+    }
+  } catch (const NoPlaceToCut& error) {
+    return skipped(error.what());
+  }
   return std::nullopt;
 }
 
@@ -219,10 +249,9 @@ TextUnit TextUnitReader::next_part() {
     cut = last_safe_cut(pieces_, std::string_view(buffer_).substr(0, end));
     if (cut > 0) break;
     if (bytes >= kMostUncut) {
-      throw UserError(
-          fmt::format("'{}': from byte {} on there is no end of a word or number in {} bytes; leave it out "
-                      "(--exclude), or break its lines",
-                      files_[at_.file].path, at_.offset, bytes));
+      throw NoPlaceToCut(
+          fmt::format("a text of which {} bytes from byte {} on have no place to cut it, an end of a word or number",
+                      bytes, at_.offset));
     }
     bytes *= 2;
   }

@@ -17,11 +17,12 @@
 namespace skipless {
 
 inline constexpr char kEmptyDocument[] = "empty";
+inline constexpr char kLongWord[] = "word too long";
 
 /// What was left out, with the reason's kind (for counting) and its wording.
 struct SkippedDocument {
   std::string place;  // "file" or "file:line"
-  std::string kind;   // kEmptyDocument, "binary", "not UTF-8", "line too long"
+  std::string kind;   // kEmptyDocument, "binary", "not UTF-8", "line too long", kLongWord
   std::string reason;
 };
 
@@ -60,7 +61,8 @@ class TextUnitReader {
   TextUnitReader(const std::vector<InputFile>& files, std::string field, std::uint64_t seed, InputPosition from = {});
 
   /// The next unit; nothing at the end. UserError for a file that cannot be read or changed since it was found, for a
-  /// compressed one that is truncated or corrupt, and for a long text with no place to cut it in 4 MiB.
+  /// compressed one that is truncated or corrupt. A long text with no place to cut it in 4 MiB, or with a piece that
+  /// cannot be encoded (fault_of_pieces), is skipped.
   std::optional<TextUnit> next();
 
  private:
@@ -73,6 +75,7 @@ class TextUnitReader {
   TextUnit next_text();
   TextUnit next_part();
   std::optional<SkippedDocument> examine_long_text();
+  std::optional<SkippedDocument> fault_of_parts() const;
 
   const std::vector<InputFile>& files_;
   std::string field_;

@@ -9,6 +9,7 @@
 
 #include "configs/error.h"
 #include "data/document_reader.h"
+#include "data/text_cut.h"
 
 namespace skipless {
 namespace {
@@ -18,7 +19,7 @@ constexpr std::size_t kBlock = 1 << 16;  // ids
 }  // namespace
 
 UnitEncoder::UnitEncoder(const BpeTokenizer& tokenizer, std::string field, std::uint64_t seed, std::size_t cache_bytes)
-    : encoder_(tokenizer, cache_bytes), field_(std::move(field)), seed_(seed) {}
+    : encoder_(tokenizer, cache_bytes), pieces_(pattern_), field_(std::move(field)), seed_(seed) {}
 
 EncodedUnit UnitEncoder::encode(const TextUnit& unit) {
   EncodedUnit out;
@@ -32,6 +33,10 @@ EncodedUnit UnitEncoder::encode(const TextUnit& unit) {
   visit_documents(
       unit, field_,
       [&](const Document& document) {
+        if (auto fault = fault_of_pieces(pieces_, document.text, 0)) {
+          out.skipped.push_back({.place = document.place, .kind = kLongWord, .reason = std::move(*fault)});
+          return;
+        }
         const std::uint64_t hash = XXH3_64bits_withSeed(document.text.data(), document.text.size(), seed_);
         out.pieces.push_back({.document_hash = hash, .tokens = append(document.text, document.place, 0, out)});
       },

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "data/bpe_encoder.h"
+#include "data/pretokenizer.h"
 #include "data/text_units.h"
 
 namespace skipless {
@@ -30,13 +31,16 @@ class UnitEncoder {
   /// The tokenizer must outlive it. `cache_bytes`: BpeEncoder.
   UnitEncoder(const BpeTokenizer& tokenizer, std::string field, std::uint64_t seed, std::size_t cache_bytes);
 
-  /// UserError with the document's place for what BpeEncoder or visit_documents refuses.
+  /// A document with a piece that is too long (fault_of_pieces) is skipped. UserError with the document's place for
+  /// what BpeEncoder or visit_documents refuses.
   EncodedUnit encode(const TextUnit& unit);
 
  private:
   std::int64_t append(std::string_view text, const std::string& place, std::uint64_t offset, EncodedUnit& out);
 
   BpeEncoder encoder_;
+  PreTokenizer pattern_;
+  PieceReader pieces_;
   std::string field_;
   std::uint64_t seed_;
 };

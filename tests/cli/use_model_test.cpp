@@ -90,6 +90,8 @@ TEST_CASE("generate refuses what it cannot do, with code 2 and in one line", "[p
            Mistake{"run --prompt a --top-k -1", "--top-k: '-1' is out of range"},
            Mistake{"run --prompt a --top-p 1.5", "--top-p: '1.5' is out of range; allowed: a number from 0 to 1"},
            Mistake{"run --prompt a --stop ''", "--stop: is empty"},
+           Mistake{"run --prompt a --stop $'a\\xff'", "--stop 'a\\xff' is not UTF-8: byte 0xFF at offset 1"},
+           Mistake{"run --prompt-file <(head -c 2097153 /dev/zero | tr '\\0' x)", "the prompt: 2097153 bytes"},
            Mistake{"run --prompt a --max-tokens 24", "23 of the model's 24 positions"},
            Mistake{"run --prompt \"$(seq 60)\"", "the model has 24 positions"},
            Mistake{"lonely --prompt a", "give it with --tokenizer"}}) {
@@ -137,6 +139,10 @@ TEST_CASE("raw text is evaluated per token and per byte, whatever the batch and 
   const Result lines = eval_text("lines.jsonl --field t --json");
   CHECK(json::parse(lines.out).at("documents") == 2);
   CHECK_THAT(lines.err, Contains("lines.jsonl:2"));
+  test::write_text(place().path() / "word.jsonl", "{\"t\": \"\"}\n{\"t\": \"" + std::string(2097153, 'x') + "\"}\n");
+  const Result word = eval_text("word.jsonl --field t");
+  CHECK(word.code == 2);
+  CHECK_THAT(word.err, Contains("word.jsonl:2: 2097153 bytes from offset 0 on"));
 }
 
 TEST_CASE("a model of packed chunks predicts the first token of a text from the end of the one before",

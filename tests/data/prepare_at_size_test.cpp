@@ -292,6 +292,21 @@ TEST_CASE("archives at fault end a preparation with file, byte and line, and lea
   }
 }
 
+TEST_CASE("a document with a word that is too long is left out alone", "[prepare][size]") {
+  const TemporaryFolder folder;
+  const PrepareOptions options = options_of(folder);
+  const std::string word((2 << 20) + 1, 'x');
+  folder.write("in/x.jsonl", "{\"text\": \"one\"}\n{\"text\": \"a " + word + " b\"}\n{\"text\": \"two\"}\n");
+  folder.write("in/long.txt", words(1, 1300000) + "\n" + word + "\n");
+  folder.write("in/long_enough.txt", words(2, 1300000) + "\n" + word.substr(1) + "\n");
+  const PrepareResult result = prepare(options);
+  CHECK(result.skipped == std::map<std::string, std::int64_t>{{"word too long", 2}});
+  CHECK(result.train.documents + result.validation.documents == 3);
+  CHECK_THAT(test::read_all(options.out / "prepare.json"), Contains("x.jsonl:2\"") && Contains("long.txt\"") &&
+                                                               Contains("2097153 bytes from byte 130000") &&
+                                                               Contains("allowed are 2097152"));
+}
+
 TEST_CASE("memory is bounded whatever the input", "[prepare][size]") {
   // With 2 threads these take 10 to 50 MiB, the last one 150, whatever the length of the input; 500 MB are promised for
   // up to 64 threads.
@@ -324,10 +339,14 @@ TEST_CASE("memory is bounded whatever the input", "[prepare][size]") {
     CHECK_THAT(test::read_all(options.out / "prepare.json"),
                Contains("bomb.jsonl.zst:2") && Contains("a line of 536870912 bytes; allowed are 16777216"));
   }
-  SECTION("a text without an end of a word is refused") {
+  SECTION("a text without an end of a word is left out") {
     folder.write("in/bomb.txt.zst", test::zstd_of_repeated(std::string(1 << 20, 'x'), 256));
-    CHECK_THAT(user_error_of([&] { prepare(options); }),
-               Contains("bomb.txt.zst': from byte 0 on there is no end of a word or number in 4194304 bytes"));
+    CHECK(growth() < kMost);
+    const PrepareResult result = prepare(options);
+    CHECK(result.skipped.at("word too long") == 1);
+    CHECK(result.train.documents + result.validation.documents == 2);
+    CHECK_THAT(test::read_all(options.out / "prepare.json"),
+               Contains("bomb.txt.zst") && Contains("4194304 bytes from byte 0 on have no place to cut it"));
   }
   SECTION("two million documents of one character") {
     std::string text;
