@@ -30,9 +30,26 @@ class Fault(Exception):
     """What no retry cures."""
 
 
+class Mistake(Exception):
+    """What the user can put right in the arguments or the environment."""
+
+
+def address_of_hub(text):
+    """The address without a slash behind it."""
+    try:
+        parts = urllib.parse.urlsplit(text)
+        whole = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # brackets or a port that are none
+        whole = False
+    if not whole or any(c.isspace() or not c.isprintable() for c in text):
+        raise Mistake(f"the address of the hub (HF_ENDPOINT, --base) is {text!a:.200}; expected http://HOST or "
+                      "https://HOST, with :PORT and /PATH where they are needed")
+    return text.rstrip("/")
+
+
 class Download:
     def __init__(self, base, repository, revision, timeout, retries, pause):
-        self.base = base.rstrip("/")
+        self.base = address_of_hub(base)
         self.repository = repository
         self.revision = revision
         self.timeout = timeout
@@ -73,7 +90,7 @@ class Download:
             if failures > self.retries:
                 raise Fault(f"{what}: {problem}; gave up after {failures} tries without progress. The same command "
                             "goes on from here")
-            print(f"{what}: {problem}; trying again", file=sys.stderr)
+            print(f"{what}: {problem}; trying again, {failures} of {self.retries}", file=sys.stderr)
             time.sleep(min(60.0, self.pause * 2 ** (failures - 1)))
 
     def listing(self):
@@ -194,6 +211,9 @@ def main():
         download(parser.parse_args())
     except Fault as fault:
         sys.exit(f"download_dataset: {fault}")
+    except Mistake as mistake:
+        print(f"download_dataset: {mistake}", file=sys.stderr)
+        sys.exit(2)
     except KeyboardInterrupt:
         sys.exit("download_dataset: interrupted; the same command goes on from here")
 

@@ -164,6 +164,7 @@ class DownloadTest(unittest.TestCase):
         Hub.faults = {"a b.json.gz": ["truncate"] + [500] * 10}
         result = self.download()
         self.assertEqual(result.returncode, 1)
+        self.assertIn("trying again, 3 of 3", result.stderr)
         self.assertIn("gave up after 4 tries without progress", result.stderr)
         self.assertIn("goes on from here", result.stderr)
         Hub.faults, Hub.requests[:] = {}, []
@@ -212,12 +213,14 @@ class DownloadTest(unittest.TestCase):
         self.assertEqual(result.returncode, 1)
         self.assertIn("gave up after 2 tries", result.stderr)
 
-    def run_script(self, *command):
-        environment = {**os.environ, "HF_ENDPOINT": self.base, "SKIPLESS": "/bin/echo"}
+    def run_script(self, *command, **settings):
+        environment = {**os.environ, "HF_ENDPOINT": self.base, "SKIPLESS": "/bin/echo", **settings}
         return subprocess.run(["bash", *map(str, command)], capture_output=True, text=True, env=environment)
 
     def test_get_codeparrot(self):
-        result = self.run_script(ROOT / "scripts/get_codeparrot.sh", self.out, "tokenizer")
+        tokenizer = pathlib.Path(self.folder.name) / "tokenizer.json"
+        tokenizer.touch()
+        result = self.run_script(ROOT / "scripts/get_codeparrot.sh", self.out, tokenizer)
         self.assertEqual(result.returncode, 0, result.stderr)
         for split in ("train", "valid"):
             self.assertEqual((self.out / "raw" / split / "small.json.gz").read_bytes(), Hub.files["small.json.gz"])
@@ -231,6 +234,31 @@ class DownloadTest(unittest.TestCase):
             self.assertEqual((self.out / "raw" / name).read_bytes(), Hub.files[name])
         for wrong in (["0"], ["31"], ["x"], ["1", "t", "more"]):
             self.assertEqual(self.run_script(ROOT / "scripts/get_pile.sh", self.out, *wrong).returncode, 2)
+
+    def test_mistakes_are_told_before_anything_is_fetched(self):
+        for script, between in (("get_codeparrot.sh", ()), ("get_pile.sh", ("1",))):
+            script = ROOT / "scripts" / script
+            Hub.requests.clear()
+            result = self.run_script(script, self.out, *between, "none")
+            self.assertEqual(result.returncode, 2)
+            self.assertIn("no tokenizer in 'none'", result.stderr)
+            result = self.run_script(script, self.out, *between, ROOT / "README.md", SKIPLESS="/none/skipless")
+            self.assertEqual(result.returncode, 2)
+            self.assertIn("'/none/skipless' is no program", result.stderr)
+            self.assertEqual(self.run_script(script, "").returncode, 2)
+            self.assertEqual(Hub.requests, [])
+            self.assertFalse(self.out.exists())
+            told = self.run_script(script, "--help")
+            self.assertEqual(told.returncode, 0)
+            self.assertIn("Usage:", told.stdout)
+            self.assertIn("SKIPLESS", told.stdout)
+
+    def test_an_address_that_is_none_is_a_mistake_without_retry(self):
+        for address in ("ftp://host", "host:80", "http://", "http://[::1", "http://host:port", "http://a b", ""):
+            result = self.run_script(ROOT / "scripts/get_pile.sh", self.out, HF_ENDPOINT=address)
+            self.assertEqual(result.returncode, 2, address)
+            self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+            self.assertIn("expected http://HOST", result.stderr)
 
 
 if __name__ == "__main__":
