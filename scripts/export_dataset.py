@@ -14,14 +14,27 @@ import glob
 import gzip
 import json
 import os
+import math
 import pathlib
+import re
 import sys
 
 KINDS = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".csv": "csv"}
 
 
 class Fault(Exception):
-    """What the user can put right; told without a traceback."""
+    """What the user can put right; told without a traceback, exit code 2."""
+
+
+class Failure(Exception):
+    """What failed at run time, such as the network; exit code 1."""
+
+
+def failure_of(what, error):
+    """Of one of the many kinds of exceptions that the package raises, each with a message of its own."""
+    text = f"{what}: {type(error).__name__}: {' '.join(str(error).split())[:400]}"
+    kind = Failure if isinstance(error, OSError) and not isinstance(error, FileNotFoundError) else Fault
+    return kind(text)
 
 
 def local_files(source):
@@ -62,9 +75,11 @@ def open_dataset(arguments, files):
         where = {"path": arguments.source, "name": arguments.config, "revision": arguments.revision}
     try:
         dataset = datasets.load_dataset(**where, split=arguments.split, streaming=True)
-        columns = dataset.column_names or list(next(iter(dataset)))
-    except Exception as error:  # the package raises many kinds, each with a message of its own
-        raise Fault(f"{arguments.source}: {type(error).__name__}: {error}") from error
+        columns = dataset.column_names or list(next(iter(dataset), {}))
+    except Exception as error:
+        raise failure_of(arguments.source, error) from error
+    if not columns:
+        raise Fault(f"{arguments.source}: there are no rows in it")
     if arguments.field not in columns:
         raise Fault(f"{arguments.source}: there is no column '{arguments.field}' (--field); it has {', '.join(columns)}")
     return dataset.select_columns([arguments.field])
@@ -77,9 +92,14 @@ class Export:
         self.folder = folder
         self.file = folder / "export.json"
         self.content = {"complete": False, "settings": settings, "rows": 0, "empty": 0, "parts": [], "state": None}
+        if folder.exists() and not folder.is_dir():
+            raise Fault(f"{folder} is a file, expected a folder")
         if self.file.exists():
-            self.content = json.loads(self.file.read_text(encoding="utf-8"))
-            there = self.content["settings"]
+            try:
+                self.content = json.loads(self.file.read_text(encoding="utf-8"))
+                there = self.content["settings"]
+            except (ValueError, KeyError, TypeError) as error:
+                raise Fault(f"{self.file} is damaged; remove {folder} and begin anew") from error
             different = [f"{key}: {there.get(key)} there, {value} now" for key, value in settings.items()
                          if there.get(key) != value]
             if different:
@@ -163,8 +183,14 @@ def export(arguments):
         print(f"{done['name']}: {done['rows']} rows, {done['bytes'] / 1e6:.1f} MB ({done['text_bytes'] / 1e6:.1f} MB "
               "of text)", flush=True)
 
+    def examples():
+        try:
+            yield from dataset
+        except Exception as error:
+            raise failure_of(f"{arguments.source}, behind row {row}", error) from error
+
     row, empty, part = content["rows"], content["empty"], None
-    for example in dataset:
+    for example in examples():
         if arguments.limit is not None and row >= arguments.limit:
             break
         row += 1
@@ -187,29 +213,54 @@ def export(arguments):
           + (f"; {empty} empty rows were left out" if empty else ""))
 
 
+def name_of_split(text):
+    # Rows are streamed, and the package then knows no train[:10%] or train+test.
+    if not re.fullmatch(r"\w+(\.\w+)*", text):
+        raise argparse.ArgumentTypeError(f"{text!a:.200} is not the name of one split; --limit takes the first rows")
+    return text
+
+
+def above_zero(text):
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!a:.200} is not a number above 0")
+    return number
+
+
+def count(text):
+    if not re.fullmatch(r"[0-9]{1,18}", text) or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!a:.200} is not a whole number from 1 on")
+    return int(text)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("source")
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--field", required=True, help="the column that holds the text")
-    parser.add_argument("--split", default="train")
+    parser.add_argument("--split", type=name_of_split, default="train", help="its name (default: train)")
     parser.add_argument("--config", help="of a dataset of the hub that has several")
     parser.add_argument("--revision", help="of a dataset of the hub")
     parser.add_argument("--compression", choices=("zstd", "gzip"), default="zstd")
-    parser.add_argument("--part-mb", type=float, default=256, help="text in a part, in MB (default: 256)")
-    parser.add_argument("--limit", type=int, help="only the first rows")
-    arguments, problem = parser.parse_args(), None
+    parser.add_argument("--part-mb", type=above_zero, default=256, help="text in a part, in MB (default: 256)")
+    parser.add_argument("--limit", type=count, help="only the first rows")
+    arguments, problem, code = parser.parse_args(), None, 1
     try:
         export(arguments)
     except Fault as fault:
-        problem = f"export_dataset: {fault}"
+        problem, code = f"export_dataset: {fault}", 2
+    except (Failure, OSError) as failure:
+        problem = f"export_dataset: {failure}"
     except KeyboardInterrupt:
         problem = "export_dataset: interrupted; the same command goes on from here"
     if problem:
         print(problem, file=sys.stderr)
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(1)  # threads that still read ahead abort an ordinary end of the interpreter
+        os._exit(code)  # threads that still read ahead abort an ordinary end of the interpreter
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ class ExportTest(unittest.TestCase):
         self.assertEqual(texts_of(self.out), self.texts)
         self.assertIn("holds this export already: 4000 rows", self.export("--part-mb", "0.01").stdout)
         other = self.export("--part-mb", "0.02")
-        self.assertEqual(other.returncode, 1)
+        self.assertEqual(other.returncode, 2)
         self.assertIn("holds another export (part_mb: 0.01 there, 0.02 now)", other.stderr)
 
         prepared = subprocess.run([SKIPLESS, "prepare", self.out, "--field", "body", "--tokenizer",
@@ -101,17 +101,35 @@ class ExportTest(unittest.TestCase):
         self.assertEqual(texts_of(self.out), self.texts[:20])
 
     def test_mistakes_are_told_without_a_traceback(self):
+        empty, broken = self.folder / "empty.csv", self.folder / "broken.jsonl"
+        empty.write_text("body\n")
+        broken.write_text('{"body": "a"}\n' * 20 + "{]\n")
         for arguments, source, message in (
                 (["--field", "none"], None, "there is no column 'none' (--field); it has id, body"),
                 (["--field", "id"], None, "row 1: 'id' is 0, expected a text"),
+                (["--split", "train[:10%]"], None, "'train[:10%]' is not the name of one split"),
+                (["--part-mb", "0"], None, "'0' is not a number above 0"),
+                (["--limit", "0"], None, "'0' is not a whole number from 1 on"),
+                ([], empty, "no rows"),
+                ([], broken, "broken.jsonl"),
                 ([], self.folder / "none.parquet", "no such file"),
                 ([], self.folder / "out_of_nothing*", "no such file")):
             result = self.export(*arguments, source=source)
-            self.assertEqual(result.returncode, 1)
+            self.assertEqual(result.returncode, 2, result.stderr)
             self.assertIn(message, result.stderr)
             self.assertNotIn("Traceback", result.stderr)
             for file in self.out.glob("*"):
                 file.unlink()
+        self.out.rmdir()
+        self.out.touch()
+        result = self.export()
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("is a file, expected a folder", result.stderr)
+        self.out = self.out / "below"
+        result = self.export()
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("Not a directory", result.stderr)
+        self.assertNotIn("Traceback", result.stderr)
 
 
 if __name__ == "__main__":
