@@ -13,6 +13,7 @@ struct DropoutConfig {
   double attention = 0;  // of the attention probabilities A, not of I or C
   double branch = 0;     // of each sub-block's output, before its gain
 
+  bool is_on() const { return embedding > 0 || attention > 0 || branch > 0; }
   void keys(Schema& s);
 };
 

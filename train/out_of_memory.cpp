@@ -22,16 +22,19 @@ int64_t next_smaller_micro_batch(int64_t batch_size, int64_t micro_batch) {
   return smaller;
 }
 
-std::string out_of_memory_text(int64_t steps_done, const BatchConfig& batch, int64_t peak_bytes) {
-  const int64_t smaller = next_smaller_micro_batch(batch.batch_size, *batch.micro_batch);
-  const std::string place = fmt::format("out of memory after step {} with train.micro_batch {} (peak {:.2f} GB)",
-                                        steps_done, *batch.micro_batch, static_cast<double>(peak_bytes) / 1e9);
+std::string out_of_memory_text(const OutOfMemory& failure, const RunConfig& config) {
+  const int64_t batch = config.train.batch_size, micro_batch = *config.train.micro_batch;
+  const int64_t smaller = next_smaller_micro_batch(batch, failure.sequences);
+  const std::string place =
+      fmt::format("out of memory after step {} with train.micro_batch {} ({}peak {:.2f} GB)", failure.steps_done,
+                  micro_batch, failure.sequences < micro_batch ? fmt::format("{} sequences, ", failure.sequences) : "",
+                  static_cast<double>(failure.peak_bytes) / 1e9);
   if (smaller == 0) {
-    return fmt::format(
-        "{}; no micro-batch is smaller: train.recompute=true, a smaller model or a smaller context needs less", place);
+    return fmt::format("{}; no micro-batch is smaller: {}a smaller model or a smaller context needs less", place,
+                       config.train.recompute ? "" : "train.recompute=true, ");
   }
-  return fmt::format("{}; train.micro_batch={} needs less and gives the same steps of {} sequences", place, smaller,
-                     batch.batch_size);
+  return fmt::format("{}; train.micro_batch={} needs less and gives the same steps of {} sequences{}", place, smaller,
+                     batch, config.model.dropout.is_on() ? ", with other draws of dropout" : "");
 }
 
 }  // namespace skipless

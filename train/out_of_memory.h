@@ -5,7 +5,7 @@
 #include <exception>
 #include <string>
 
-#include "train/budget.h"
+#include "train/run_config.h"
 
 namespace skipless {
 
@@ -16,8 +16,14 @@ bool is_out_of_memory(const std::exception& error);
 /// smaller than the others; 0 if there is none.
 int64_t next_smaller_micro_batch(int64_t batch_size, int64_t micro_batch);
 
-/// "out of memory in step 1 with train.micro_batch 64 (peak 10.9 GB); train.micro_batch=32 needs less and gives the
+struct OutOfMemory {
+  int64_t steps_done = 0;
+  int64_t sequences = 0;  // that were in work at once, at most micro_batch
+  int64_t peak_bytes = 0;
+};
+
+/// "out of memory after step 0 with train.micro_batch 64 (peak 10.90 GB); train.micro_batch=32 needs less and gives the
 /// same steps of 128 sequences"
-std::string out_of_memory_text(int64_t step, const BatchConfig& batch, int64_t peak_bytes);
+std::string out_of_memory_text(const OutOfMemory& failure, const RunConfig& config);
 
 }  // namespace skipless

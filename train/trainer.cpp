@@ -72,7 +72,8 @@ class Trainer {
         config_text_(write_config(config)),
         version_(version),
         reporter_(config, plan_, device_, terminal),
-        watch_(clock) {
+        watch_(clock),
+        at_once_(*config.train.micro_batch) {
     if (is_run(folder)) compare_with_run(run_.paths(), config_text_, /*begun=*/!checkpoints_.steps().empty());
     checkpoints_.remove_leftovers();
   }
@@ -115,6 +116,7 @@ class Trainer {
   std::unique_ptr<Learner> learner_;
   TrainingState state_;
   Stopwatch watch_;                  // its time is state_.seconds
+  int64_t at_once_;                  // sequences in work at once
   std::vector<StepRows> unchecked_;  // steps since it was last known that all were finite
   int64_t saved_step_ = -1;
   std::unique_ptr<Prefetcher> loader_;  // stands at state_.sequences
@@ -198,7 +200,8 @@ TrainOutcome Trainer::run() {
   } catch (const std::exception& error) {
     if (!is_out_of_memory(error)) throw;
     reporter_.clear();
-    throw RunError(out_of_memory_text(state_.step, config_.train, peak_memory(device_)));
+    throw RunError(out_of_memory_text(
+        {.steps_done = state_.step, .sequences = at_once_, .peak_bytes = peak_memory(device_)}, config_));
   }
 }
 
@@ -254,6 +257,7 @@ void Trainer::one_step() {
   const StepRows rows{.step = state_.step, .first = state_.sequences, .rows = plan_.next_batch(spent(state_))};
   const double lr = plan_.learning_rate(spent(state_));
   unchecked_.push_back(rows);
+  at_once_ = std::min(*config_.train.micro_batch, rows.rows);
   reporter_.step_begins();
   const auto step = learner_->step(state_.step, lr, next_batch(rows.rows));
   ++state_.step;
@@ -301,6 +305,7 @@ void Trainer::wait_for_device() {
 void Trainer::evaluate() {
   wait_for_device();
   check_steps();
+  at_once_ = *config_.train.micro_batch;
   const LossResult result = evaluate_loss(learner_->model(), *evaluation_, device_);
   reporter_.evaluated(state_, result);
   if (!std::isfinite(result.loss())) return;
