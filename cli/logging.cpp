@@ -4,7 +4,6 @@
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 
-#include <cstdio>
 #include <memory>
 #include <mutex>
 
@@ -27,7 +26,7 @@ class ConsoleSink : public spdlog::sinks::base_sink<std::mutex> {
     line.append(message.payload.data(), message.payload.size());
     line += '\n';
     if (is_problem) {
-      std::fwrite(line.data(), 1, line.size(), stderr);
+      write_standard_error(line);
     } else {
       write_standard_output(line);
     }
@@ -50,7 +49,7 @@ void set_up_logging(const std::string& level) {
   logger->flush_on(spdlog::level::info);
   // Such as a full disk under train.log: said once, and no reason to stop.
   logger->set_error_handler([said = false](const std::string& problem) mutable {
-    if (!said) fmt::print(stderr, "warning: the log is not complete: {}\n", problem);
+    if (!said) write_standard_error(fmt::format("warning: the log is not complete: {}\n", problem));
     said = true;
   });
   spdlog::set_default_logger(logger);

@@ -26,7 +26,7 @@ constexpr int kUserMistake = 2;
 
 int fail(int code, const std::string& message) {
   std::fflush(stdout);
-  fmt::print(stderr, "error: {}\n", message);
+  skipless::write_standard_error(fmt::format("error: {}\n", message));
   return code;
 }
 
@@ -111,6 +111,7 @@ int run_program(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  skipless::open_standard_streams();
   skipless::keep_freed_memory();
   // A limit on file sizes and a closed pipe are errors of a write, to be reported, and not the end of the program.
   std::signal(SIGXFSZ, SIG_IGN);

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/standard_output.h"
 #include "configs/numbers.h"
 #include "configs/printable.h"
 #include "train/progress.h"
@@ -37,30 +38,30 @@ class ProgressPrinter {
         progress.documents, static_cast<double>(progress.tokens) / 1e6,
         static_cast<double>(progress.tokens) / 1e6 / seconds, eta);
     if (!terminal_) {
-      fmt::print(stderr, "prepare: {}\n", line);
+      write_standard_error(fmt::format("prepare: {}\n", line));
       return;
     }
     constexpr int kBar = 24;
     const int filled = static_cast<int>(share * kBar);
-    fmt::print(stderr, "\r[{}{}] {}\033[K", std::string(static_cast<std::size_t>(filled), '#'),
-               std::string(static_cast<std::size_t>(kBar - filled), '.'), line);
+    write_standard_error(fmt::format("\r[{}{}] {}\033[K", std::string(static_cast<std::size_t>(filled), '#'),
+                                     std::string(static_cast<std::size_t>(kBar - filled), '.'), line));
     open_line_ = true;
   }
 
   void warn(const std::string& message) {
     end_line();
-    if (++warnings_ <= kMostWarnings) fmt::print(stderr, "warning: {}\n", message);
+    if (++warnings_ <= kMostWarnings) write_standard_error(fmt::format("warning: {}\n", message));
   }
 
   void note(const std::string& message) {
     end_line();
-    fmt::print(stderr, "prepare: {}\n", message);
+    write_standard_error(fmt::format("prepare: {}\n", message));
   }
 
   void finish() {
     end_line();
     if (warnings_ > kMostWarnings) {
-      fmt::print(stderr, "warning: and {} more; prepare.json lists all\n", warnings_ - kMostWarnings);
+      write_standard_error(fmt::format("warning: and {} more; prepare.json lists all\n", warnings_ - kMostWarnings));
     }
   }
 
@@ -71,7 +72,7 @@ class ProgressPrinter {
   static constexpr int kMostWarnings = 10;
 
   void end_line() {
-    if (open_line_) fmt::print(stderr, "\n");
+    if (open_line_) write_standard_error("\n");
     open_line_ = false;
   }
 

@@ -1,6 +1,8 @@
 #include "cli/standard_output.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -23,6 +25,17 @@ bool flushed() {
 }
 
 }  // namespace
+
+void open_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // The lowest free number is the one that is taken.
+    if (::fcntl(stream, F_GETFD) < 0) ::open("/dev/null", O_RDWR);
+  }
+}
+
+void write_standard_error(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
 
 bool write_standard_output(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);

@@ -24,6 +24,12 @@ std::string grouped(double value) {
   return text;
 }
 
+/// A terminal that is gone is no reason to stop.
+void put(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
 int terminal_width() {
   winsize size{};
   return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
@@ -43,7 +49,8 @@ std::string text_of(const StepReport& report, const std::string& more) {
   const auto& [step, steps, fraction, seconds_left] = report.position;
   const std::string place =
       steps > 0 ? fmt::format("{}/{}", step, steps) : fmt::format("{} ({:.1f} %)", step, 100 * fraction);
-  return fmt::format("step {}  loss {:.4f}  {} tokens/s  {:.1f} ms/step{}  ETA {}", place, report.loss,
+  const auto loss = std::isnan(report.loss) ? std::string("n/a") : fmt::format("{:.4f}", report.loss);
+  return fmt::format("step {}  loss {}  {} tokens/s  {:.1f} ms/step{}  ETA {}", place, loss,
                      grouped(report.tokens_per_second), report.ms_per_step, more, clock_text(seconds_left));
 }
 
@@ -88,16 +95,14 @@ void Progress::advance(const Position& position) {
 }
 
 void Progress::draw() {
-  fmt::print("\r\x1b[K{}", progress_bar(last_, std::max(1, terminal_width() - 1)));
-  std::fflush(stdout);
+  put(fmt::format("\r\x1b[K{}", progress_bar(last_, std::max(1, terminal_width() - 1))));
   drawn_ = true;
   drawn_at_ = std::chrono::steady_clock::now();
 }
 
 void Progress::clear() {
   if (!drawn_) return;
-  fmt::print("\r\x1b[K");
-  std::fflush(stdout);
+  put("\r\x1b[K");
   drawn_ = false;
 }
 

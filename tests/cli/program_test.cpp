@@ -203,6 +203,20 @@ TEST_CASE("output that cannot be written is an error, and a closed pipe is not a
   CHECK(pipe.code <= 1);
 }
 
+TEST_CASE("a program started without standard streams writes its text into no other file", "[program]") {
+  const Workplace place;
+  REQUIRE(place.prepared().code == 0);
+  const Result train = place.run(
+      "\"$skipless\" train small.yaml train.steps=2 train.warmup_steps=0 --run run <&- >&- 2>&-; code=$?\n"
+      "cat run/lock; exit $code");
+  CHECK(train.code == 0);
+  CHECK(train.out.empty());
+  CHECK(place.text("run/metrics.jsonl").find("step 2/2") == std::string::npos);
+  CHECK(place.run("\"$skipless\" train missing.yaml --run other >&- 2>&-").code == 2);
+  CHECK(place.run("\"$skipless\" train missing.yaml --run other > /dev/full 2> /dev/full").code == 2);
+  CHECK(place.run("\"$skipless\" train --keys 2> /dev/full > /dev/full").code == 1);
+}
+
 TEST_CASE("a folder whose name is no UTF-8 still gives one JSON object", "[program]") {
   const Workplace place;
   REQUIRE(place.prepared().code == 0);

@@ -1,6 +1,7 @@
 #include "train/progress.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 namespace skipless {
 
@@ -26,6 +27,10 @@ TEST_CASE("a line of progress says step, loss, speed and time left", "[progress]
 TEST_CASE("where the number of steps is not known, progress is the part of the budget", "[progress]") {
   const StepReport report{.position = {.step = 25, .fraction = 0.3125, .seconds_left = 61}, .loss = 2};
   CHECK(progress_text(report) == "step 25 (31.2 %)  loss 2.0000  0 tokens/s  0.0 ms/step  MFU n/a  0.00 GB  ETA 1:01");
+}
+
+TEST_CASE("a loss that is not known is not available", "[progress]") {
+  CHECK_THAT(progress_text({.loss = -std::nan("")}), Catch::Contains("loss n/a  "));
 }
 
 TEST_CASE("durations are clocks", "[progress]") {
