@@ -24,6 +24,7 @@
 #include "models/gpt.h"
 #include "models/safetensors.h"
 #include "train/checkpoint.h"
+#include "train/load_run.h"
 #include "train/module_state.h"
 #include "train/run_config.h"
 #include "train/run_folder.h"
@@ -45,10 +46,8 @@ struct ConvertOptions {
   std::string data;
 };
 
-/// What stands in the run's `data.folder` until a folder is known.
-constexpr const char* kNoData = "(imported weights: no data)";
-
 fs::path weights_file(const fs::path& in) {
+  if (!fs::exists(in)) throw UserError(fmt::format("{}: no such file or folder", in.string()));
   if (!fs::is_directory(in)) return in;
   const auto file = in / "model.safetensors";
   if (fs::exists(in / "model.safetensors.index.json")) {

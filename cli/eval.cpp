@@ -58,6 +58,7 @@ void run_eval(const EvalOptions& options) {
     return;
   }
   const std::string folder = options.data.empty() ? run.config.data.folder : options.data;
+  if (folder == kNoData) throw UserError(fmt::format("'{}' has imported weights: give --data or --text", options.run));
   const PreparedData data = open_data(folder, run);
   const TokenShard& shard = options.split == "train" ? data.train : data.validation;
   const EvaluationBatches batches(shard, run.config.model.context_length, *run.config.train.micro_batch,

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
 #include "configs/atomic_file.h"
 #include "configs/error.h"
+#include "data/chunking.h"
 #include "data/tokenizer_file.h"
 #include "models/convert/gpt2.h"
 #include "models/convert/official.h"
@@ -37,13 +39,16 @@ void export_run(const std::string& run, const std::string& out, const std::strin
   const LoadedRun loaded = load_run(run, checkpoint, "cpu");
   const ModelConfig& config = loaded.config.model;
   const auto state = module_state(*loaded.model);
-  const ExportedModel exported = to == "gpt2" ? export_gpt2(config, state) : export_official(config, state);
+  const fs::path tokenizer = RunPaths{run}.tokenizer();
+  std::error_code ignored;
+  const bool has_tokenizer = fs::exists(tokenizer, ignored);
+  const auto end_of_text = has_tokenizer ? end_of_text_id(read_tokenizer(tokenizer)) : std::nullopt;
+  const ExportedModel exported =
+      to == "gpt2" ? export_gpt2(config, state, end_of_text) : export_official(config, state);
   const fs::path folder = out;
   make_folder(folder);
   write_safetensors(folder / "model.safetensors", {.tensors = exported.tensors, .metadata = {}});
-  const fs::path tokenizer = RunPaths{run}.tokenizer();
-  std::error_code ignored;
-  if (fs::exists(tokenizer, ignored)) write_file(folder / "tokenizer.json", tokenizer_json_of(tokenizer));
+  if (has_tokenizer) write_file(folder / "tokenizer.json", tokenizer_json_of(tokenizer));
   write_file(folder / "config.json", exported.settings);
   fmt::print("{}: {} layers, {} tensors for {}, step {}\n", out, config.n_layer, exported.tensors.size(),
              to == "gpt2" ? "GPT2LMHeadModel" : "the authors' code", loaded.state.step);

@@ -50,7 +50,8 @@ class ProgressPrinter {
 
   void warn(const std::string& message) {
     end_line();
-    if (++warnings_ <= kMostWarnings) write_standard_error(fmt::format("warning: {}\n", message));
+    if (++warnings_ > kMostWarnings) return;
+    write_standard_error(fmt::format("warning: {}\n", printable(message, kLongestMessage)));
   }
 
   void note(const std::string& message) {
@@ -70,6 +71,7 @@ class ProgressPrinter {
  private:
   static constexpr double kSecondsPerLine = 5;
   static constexpr int kMostWarnings = 10;
+  static constexpr std::size_t kLongestMessage = 5000;
 
   void end_line() {
     if (open_line_) write_standard_error("\n");

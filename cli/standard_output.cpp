@@ -16,11 +16,15 @@ namespace {
 /// Of the first write that failed: a later success, or a later error, says less.
 std::atomic<int> first_error{0};
 
+void keep_error() {
+  int none = 0;
+  first_error.compare_exchange_strong(none, errno != 0 ? errno : EIO);
+}
+
 bool flushed() {
   errno = 0;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return true;
-  int none = 0;
-  first_error.compare_exchange_strong(none, errno != 0 ? errno : EIO);
+  keep_error();
   return false;
 }
 
@@ -38,7 +42,9 @@ void write_standard_error(std::string_view text) {
 }
 
 bool write_standard_output(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  errno = 0;
+  // What does not fit into the buffer is written at once.
+  if (std::fwrite(text.data(), 1, text.size(), stdout) < text.size()) keep_error();
   return flushed();
 }
 

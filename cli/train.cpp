@@ -11,6 +11,7 @@
 #include "cli/config_arguments.h"
 #include "cli/not_empty.h"
 #include "cli/openmp.h"
+#include "cli/standard_output.h"
 #include "cli/version.h"
 #include "configs/config_file.h"
 #include "configs/error.h"
@@ -41,7 +42,7 @@ RunConfig read_run_config(const TrainOptions& options) {
 
 void run_train(const TrainOptions& options) {
   if (options.keys) {
-    fmt::print("{}", describe_config<RunConfig>());
+    if (!write_standard_output(describe_config<RunConfig>())) throw RunError(standard_output_problem());
     return;
   }
   if (options.run.empty()) throw UserError("--run DIR is needed: the folder of the run");

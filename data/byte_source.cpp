@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -14,15 +15,17 @@
 #include <vector>
 
 #include "configs/error.h"
+#include "configs/printable.h"
 
 namespace skipless {
 namespace {
 
 constexpr std::size_t kBlock = 1 << 17;
+constexpr std::size_t kLongestPath = 4096;
 
 class PlainSource : public ByteSource {
  public:
-  explicit PlainSource(const std::filesystem::path& file) : name_(file.string()) {
+  explicit PlainSource(const std::filesystem::path& file) : name_(printable(file.string(), kLongestPath)) {
     // O_NONBLOCK: opening a named pipe must not wait for a writer.
     descriptor_ = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor_ < 0) throw UserError(fmt::format("cannot read '{}': {}", name_, std::strerror(errno)));
@@ -70,7 +73,7 @@ class PlainSource : public ByteSource {
 class CompressedSource : public ByteSource {
  public:
   CompressedSource(const std::filesystem::path& file, const char* kind)
-      : file_(file), name_(file.string()), kind_(kind), block_(kBlock) {}
+      : file_(file), name_(printable(file.string(), kLongestPath)), kind_(kind), block_(kBlock) {}
   std::uint64_t file_bytes() const override { return file_.file_bytes() - left_; }
 
  protected:
@@ -88,6 +91,7 @@ class CompressedSource : public ByteSource {
   }
   const char* next() const { return block_.data() + next_; }
   std::size_t left() const { return left_; }
+  const std::string& name() const { return name_; }
 
   [[noreturn]] void fail_truncated() const {
     throw UserError(
@@ -166,7 +170,7 @@ class ZstdSource : public CompressedSource {
  public:
   explicit ZstdSource(const std::filesystem::path& file) : CompressedSource(file, "zstd"), stream_(ZSTD_createDCtx()) {
     if (stream_ == nullptr) throw std::bad_alloc();
-    ZSTD_DCtx_setParameter(stream_, ZSTD_d_windowLogMax, 27);
+    ZSTD_DCtx_setParameter(stream_, ZSTD_d_windowLogMax, kMostWindowLog);
   }
   ~ZstdSource() override { ZSTD_freeDCtx(stream_); }
   ZstdSource(const ZstdSource&) = delete;
@@ -182,6 +186,7 @@ class ZstdSource : public CompressedSource {
       }
       ZSTD_inBuffer from{next(), left(), 0};
       const std::size_t result = ZSTD_decompressStream(stream_, &to, &from);
+      if (ZSTD_getErrorCode(result) == ZSTD_error_frameParameter_windowTooLarge) fail_window(window_of_frame());
       if (ZSTD_isError(result) != 0) fail_corrupt(ZSTD_getErrorName(result));
       take(from.pos);
       in_frame_ = result != 0;
@@ -191,6 +196,25 @@ class ZstdSource : public CompressedSource {
   }
 
  private:
+  static constexpr int kMostWindowLog = 27;
+
+  /// What the header of the frame that begins here asks for (RFC 8878, 3.1.1.1.2); 0 where it cannot be told.
+  std::uint64_t window_of_frame() const {
+    constexpr std::size_t kDescriptor = 4, kWindow = 5;  // behind the magic number
+    constexpr int kSingleSegment = 0x20;
+    if (left() <= kWindow || (next()[kDescriptor] & kSingleSegment) != 0) return 0;
+    const auto byte = static_cast<std::uint8_t>(next()[kWindow]);
+    const std::uint64_t base = std::uint64_t{1} << (10 + (byte >> 3));
+    return base + base / 8 * (byte & 7);
+  }
+  [[noreturn]] void fail_window(std::uint64_t bytes) const {
+    const std::string asked = bytes > 0 ? fmt::format("of {} MiB", bytes >> 20) : "that is larger";
+    throw UserError(
+        fmt::format("'{}' needs a zstd window {} at byte {}; allowed are {} MiB: compress it anew, without "
+                    "--long or with --long={}",
+                    name(), asked, file_bytes(), 1 << (kMostWindowLog - 20), kMostWindowLog));
+  }
+
   ZSTD_DCtx* stream_;
   bool in_frame_ = true;  // an empty file is a truncated one
   bool holds_output_ = false;

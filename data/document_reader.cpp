@@ -7,10 +7,13 @@
 #include <vector>
 
 #include "configs/error.h"
+#include "configs/printable.h"
 #include "data/strict_json.h"
 
 namespace skipless {
 namespace {
+
+constexpr std::size_t kLongestPath = 4096;
 
 std::string text_of_line(std::string_view line, const std::string& place, const std::string& field) {
   nlohmann::json value = parse_strict_json(line, place);
@@ -19,10 +22,13 @@ std::string text_of_line(std::string_view line, const std::string& place, const 
   if (member == value.end()) {
     std::string names;
     for (const auto& item : value.items()) names += fmt::format("{}{}", names.empty() ? "" : ", ", item.key());
-    throw UserError(fmt::format("{}: no field '{}'; the line has: {}", place, field, names.empty() ? "none" : names));
+    constexpr std::size_t kMost = 200;
+    throw UserError(fmt::format("{}: no field {}; the line has: {}", place, in_quotes(field),
+                                names.empty() ? "none" : printable(names, kMost)));
   }
   if (!member->is_string()) {
-    throw UserError(fmt::format("{}: the field '{}' is {}, expected a text", place, field, brief_json(*member)));
+    throw UserError(
+        fmt::format("{}: the field {} is {}, expected a text", place, in_quotes(field), brief_json(*member)));
   }
   return std::move(member->get_ref<std::string&>());
 }
@@ -30,11 +36,12 @@ std::string text_of_line(std::string_view line, const std::string& place, const 
 void visit_lines(const TextUnit& unit, const std::string& field, const VisitDocument& visit, const VisitSkipped& skip) {
   std::string_view content = unit.text;
   std::uint64_t number = unit.begin.line;
+  const std::string shown = printable(unit.file->path, kLongestPath);
   while (!content.empty()) {
     const std::size_t end = std::min(content.find('\n'), content.size());
     const std::string_view line = content.substr(0, end);
     content.remove_prefix(std::min(end + 1, content.size()));
-    const std::string place = fmt::format("{}:{}", unit.file->path, ++number);
+    const std::string place = fmt::format("{}:{}", shown, ++number);
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     const std::string text = text_of_line(line, place, field);
     if (text.empty()) {

@@ -100,7 +100,10 @@ class Finder {
 
   void search(const fs::path& root, const fs::path& folder, std::vector<std::string>& chosen) {
     std::error_code error;
-    if (!never_.empty() && fs::weakly_canonical(folder, error) == never_) return;
+    if (!never_.empty() && fs::weakly_canonical(folder, error) == never_) {
+      ++found_.skipped["the output folder"];
+      return;
+    }
     fs::directory_iterator entries(folder, error);
     if (error) throw UserError(fmt::format("cannot read the folder '{}': {}", folder.string(), error.message()));
     for (const fs::directory_entry& entry : entries) {

@@ -24,6 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
+constexpr char kFilesFingerprint[] = "files_fingerprint";
+
 /// Names the files of a corpus by path, size and time of change: reading all of a large one again, only to say that
 /// nothing is to be done, would take as long as preparing it.
 std::string fingerprint(const InputFiles& inputs) {
@@ -46,14 +48,17 @@ json settings_of(const PrepareOptions& options, const InputFiles& inputs, const 
           {"seed", options.seed},
           {"files", inputs.files.size()},
           {"bytes", inputs.bytes},
-          {"files_fingerprint", fingerprint(inputs)}};
+          {kFilesFingerprint, fingerprint(inputs)}};
 }
 
 std::vector<std::string> differences(const json& old_settings, const json& new_settings) {
   std::vector<std::string> texts;
   for (const auto& item : new_settings.items()) {
     const json old_value = old_settings.is_object() ? old_settings.value(item.key(), json()) : json();
-    if (old_value != item.value()) {
+    if (old_value == item.value()) continue;
+    if (item.key() == kFilesFingerprint) {
+      texts.push_back("files_fingerprint: an input file has another path, size or time of change than there");
+    } else {
       texts.push_back(fmt::format("{}: {} there, {} now", item.key(), brief_json(old_value), brief_json(item.value())));
     }
   }

@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <unordered_set>
 #include <vector>
 
 #include "configs/error.h"
+#include "configs/printable.h"
+#include "configs/utf8.h"
 
 namespace skipless {
 namespace {
@@ -14,17 +18,29 @@ using nlohmann::json;
 
 constexpr std::size_t kDeepest = 64;
 
-/// Messages of the parser begin with a tag such as "[json.exception.parse_error.101] ", which says nothing to a user.
-std::string without_tag(std::string_view message) {
-  const std::size_t end = message.find("] ");
-  return std::string(message.starts_with('[') && end != std::string_view::npos ? message.substr(end + 2) : message);
+/// The reason in a message of the parser, such as "[json.exception.parse_error.101] parse error at line 1, column 2:
+/// syntax error while parsing value - invalid literal; last read: 'x'". The place is told in another way, and the text
+/// that was read, which is up to all of it, is left out.
+std::string reason_in(std::string_view message) {
+  if (const std::size_t end = message.find(": "); message.starts_with("[") && end != std::string_view::npos) {
+    message.remove_prefix(end + 2);
+  }
+  constexpr std::size_t kMost = 200;
+  return printable(message.substr(0, message.find("; last read: ")), kMost);
+}
+
+std::string place_in(std::string_view text, std::size_t byte) {
+  const std::string_view before = text.substr(0, std::min(byte, text.size()));
+  const auto lines = std::count(before.begin(), before.end(), '\n');
+  return lines == 0 ? fmt::format("byte {}", byte)
+                    : fmt::format("byte {} (line {}, byte {})", byte, lines + 1, byte - before.rfind('\n') - 1);
 }
 
 /// Reads past a text to look for what the parser lets through. (The parser's own callback would see it too, but walks
 /// through all earlier elements of a list at the end of each: hours for a long list of merges.)
 class Watcher : public json::json_sax_t {
  public:
-  explicit Watcher(const std::string& source) : source_(source) {}
+  Watcher(std::string_view text, const std::string& source) : text_(text), source_(source) {}
 
   bool start_object(std::size_t) override { return enter(); }
   bool start_array(std::size_t) override { return enter(); }
@@ -36,8 +52,13 @@ class Watcher : public json::json_sax_t {
     }
     return true;
   }
-  bool parse_error(std::size_t, const std::string&, const json::exception& error) override {
-    throw UserError(fmt::format("'{}' is not valid JSON: {}", source_, without_tag(error.what())));
+  bool parse_error(std::size_t byte, const std::string&, const json::exception& error) override {
+    if (const auto invalid = find_invalid_utf8(text_)) {
+      throw UserError(fmt::format("'{}' is not UTF-8: byte 0x{:02X} at offset {}", source_,
+                                  static_cast<std::uint8_t>(text_[*invalid]), *invalid));
+    }
+    throw UserError(
+        fmt::format("'{}' is not valid JSON at {}: {}", source_, place_in(text_, byte), reason_in(error.what())));
   }
   bool null() override { return true; }
   bool boolean(bool) override { return true; }
@@ -60,6 +81,7 @@ class Watcher : public json::json_sax_t {
     return true;
   }
 
+  std::string_view text_;
   const std::string& source_;
   std::vector<std::unordered_set<std::string>> keys_;  // of the objects (and lists) around the current place
 };
@@ -67,7 +89,7 @@ class Watcher : public json::json_sax_t {
 }  // namespace
 
 nlohmann::json parse_strict_json(std::string_view text, const std::string& source) {
-  Watcher watcher(source);
+  Watcher watcher(text, source);
   json::sax_parse(text.begin(), text.end(), &watcher);
   return json::parse(text.begin(), text.end());
 }

@@ -23,10 +23,10 @@ int64_t require_room(const ModelConfig& model, int64_t prompt, const std::option
                     prompt, positions));
   }
   if (!max_tokens) return default_max_tokens(model, prompt);
-  if (*max_tokens < 1) throw UserError(fmt::format("max-tokens is {}; allowed: 1 and above", *max_tokens));
+  if (*max_tokens < 1) throw UserError(fmt::format("--max-tokens is {}; allowed: 1 and above", *max_tokens));
   if (*max_tokens > positions - prompt) {
     throw UserError(
-        fmt::format("max-tokens is {}, but after {} tokens of the prompt {} of the model's {} positions "
+        fmt::format("--max-tokens is {}, but after {} tokens of the prompt {} of the model's {} positions "
                     "(model.n_positions) are left",
                     *max_tokens, prompt, positions - prompt, positions));
   }

@@ -12,6 +12,9 @@
 
 namespace skipless {
 
+/// What stands in `data.folder` of imported weights until a folder is known.
+inline constexpr const char* kNoData = "(imported weights: no data)";
+
 struct LoadedRun {
   RunConfig config;
   TrainingState state;

@@ -24,6 +24,9 @@ fs::path find_tokenizer(const LoadedRun& run, const fs::path& folder, const std:
   for (const auto& file : {own, of_data}) {
     if (fs::exists(file, ignored)) return file;
   }
+  if (run.config.data.folder == kNoData) {
+    throw UserError(fmt::format("'{}' has imported weights and no tokenizer: give --tokenizer", folder.string()));
+  }
   throw UserError(fmt::format("{}: the run's tokenizer is not here: neither {} nor {}; give it with --tokenizer",
                               folder.string(), own.string(), of_data.string()));
 }

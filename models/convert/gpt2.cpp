@@ -157,7 +157,8 @@ Tensors with_prefix(Tensors theirs) {
   return named;
 }
 
-nlohmann::ordered_json gpt2_settings(const ModelConfig& config) {
+nlohmann::ordered_json gpt2_settings(const ModelConfig& config, std::optional<int64_t> end_of_text) {
+  const nlohmann::ordered_json end = end_of_text ? nlohmann::ordered_json(*end_of_text) : nullptr;
   const bool known = config.activation == Activation::gelu || config.activation == Activation::relu;
   return {{"architectures", {"GPT2LMHeadModel"}},
           {"model_type", "gpt2"},
@@ -174,8 +175,8 @@ nlohmann::ordered_json gpt2_settings(const ModelConfig& config) {
           {"resid_pdrop", config.dropout.branch},
           {"embd_pdrop", config.dropout.embedding},
           {"attn_pdrop", config.dropout.attention},
-          {"bos_token_id", nullptr},
-          {"eos_token_id", nullptr}};
+          {"bos_token_id", end},
+          {"eos_token_id", end}};
 }
 
 }  // namespace
@@ -197,9 +198,9 @@ ImportedModel import_gpt2(const json& settings, Tensors theirs, const ImportSour
   return result;
 }
 
-ExportedModel export_gpt2(const ModelConfig& trained, const Tensors& ours) {
+ExportedModel export_gpt2(const ModelConfig& trained, const Tensors& ours, std::optional<int64_t> end_of_text) {
   const ModelConfig config = as_computed_now(trained, ours);
-  const auto settings = gpt2_settings(config);
+  const auto settings = gpt2_settings(config, end_of_text);
   ExportedModel result{.settings = settings.dump(2) + "\n", .tensors = {}, .notes = {}};
   result.notes = require_expressed(config, model_config(settings, "the written settings"), "a GPT-2");
   result.tensors = their_tensors(gpt2_map(config), ours);

@@ -177,6 +177,26 @@ TEST_CASE("documents of one chunk have the loss of the prepared shard", "[progra
   CHECK(nats(text) == Approx(nats(train) + nats(validation)).epsilon(1e-6));  // float32
 }
 
+TEST_CASE("what is absent, cannot be written or is the output itself is named", "[program][convert][mistakes]") {
+  const auto& here = place();
+  const Result absent = here.run("\"$skipless\" convert none out");
+  CHECK(absent.code == 2);
+  CHECK_THAT(absent.err, Contains("none: no such file or folder"));
+  const Result full = here.run("\"$skipless\" train --keys > /dev/full");
+  CHECK(full.code == 1);
+  CHECK_THAT(full.err, Contains("cannot write to standard output: No space left on device"));
+  const Result itself =
+      here.run("mkdir own && echo a > own/a.txt && \"$skipless\" prepare own --tokenizer data --out own");
+  CHECK(itself.code == 2);
+  CHECK_THAT(itself.err, Contains("left out: 1 the output folder"));
+  // As an import without --data has it.
+  REQUIRE(
+      here.run("cp -r lonely bare && sed -i 's/folder: gone/folder: \"(imported weights: no data)\"/' bare/config.yaml")
+          .code == 0);
+  CHECK_THAT(here.run("\"$skipless\" eval bare").err, Contains("'bare' has imported weights: give --data or --text"));
+  CHECK_THAT(here.run("\"$skipless\" generate bare --prompt a").err, Contains("no tokenizer: give --tokenizer"));
+}
+
 TEST_CASE("text that cannot be evaluated is refused by file and reason", "[program][eval][mistakes]") {
   test::write_text(place().path() / "empty.txt", "");
   test::write_text(place().path() / "latin.txt", "caf\xE9");

@@ -254,9 +254,12 @@ TEST_CASE("faults in .jsonl files are named with file and line", "[prepare]") {
   };
   CHECK_THAT(refusal("{\"text\": \"x\"}"), Contains("name the field that holds the text with --field"));
   options.field = "text";
-  CHECK_THAT(refusal("{\"text\" 1}"), Contains("data.jsonl:2' is not valid JSON"));
+  CHECK_THAT(refusal("{\"text\" 1}"),
+             Contains("data.jsonl:2' is not valid JSON at byte 9: syntax error") && !Contains("line 1"));
+  CHECK(refusal("{\"text\": " + std::string(100000, 'x') + "}").size() < 600);
+  CHECK(refusal("{\"" + std::string(100000, 'x') + "\": 1}").size() < 600);
   CHECK_THAT(refusal("{\"text\": \"\\ud800\"}"), Contains("data.jsonl:2' is not valid JSON"));
-  CHECK_THAT(refusal("{\"text\": \"\xFF\"}"), Contains("data.jsonl:2' is not valid JSON"));
+  CHECK_THAT(refusal("{\"text\": \"\xFF\"}"), Contains("data.jsonl:2' is not UTF-8: byte 0xFF at offset 10"));
   CHECK_THAT(refusal("{\"body\": \"x\", \"id\": 1}"),
              Contains("data.jsonl:2: no field 'text'; the line has: body, id"));
   CHECK_THAT(refusal("{\"text\": 3}"), Contains("data.jsonl:2: the field 'text' is 3, expected a text"));

@@ -152,7 +152,7 @@ TEST_CASE("malformed tokenizer files are refused with their place", "[tokenizer_
   CHECK_THAT(refusal_of(folder, "{}"), Contains("'model' is missing"));
   CHECK_THAT(refusal_of(folder, R"({"a": 1, "a": 2})"), Contains(R"(the key "a" stands twice)"));
   CHECK_THAT(refusal_of(folder, std::string(100000, '[')), Contains("nested deeper than 64"));
-  CHECK_THAT(refusal_of(folder, "{\"model\": \"\xFF\"}"), Contains("is not valid JSON"));
+  CHECK_THAT(refusal_of(folder, "{\"model\": \"\xFF\"}"), Contains("is not UTF-8: byte 0xFF at offset 11"));
   CHECK_THAT(with([](json& root) { root["model"].erase("vocab"); }), Contains("'model.vocab' is missing"));
   CHECK_THAT(with([](json& root) { root["model"].erase("merges"); }), Contains("'model.merges' is missing"));
   CHECK_THAT(with([](json& root) { root["model"]["vocab"] = json::object(); }), Contains("the vocabulary is empty"));

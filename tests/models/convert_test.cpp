@@ -521,6 +521,10 @@ TEST_CASE("A GPT-2 exported for transformers is read back to the same bits", "[c
       CHECK(exported.tensors.count("lm_head.weight") == (tied ? 0 : 1));
       const auto settings = json::parse(exported.settings);
       CHECK(settings["tie_word_embeddings"] == tied);
+      CHECK(settings["eos_token_id"].is_null());
+      const auto with_end = json::parse(export_gpt2(config, state, 0).settings);
+      CHECK(with_end["bos_token_id"] == 0);
+      CHECK(with_end["eos_token_id"] == 0);
       const auto imported = import_gpt2(settings, exported.tensors, kTest);
       CHECK(imported.notes.empty());
       CHECK(imported.config.activation == activation);
