@@ -6,20 +6,10 @@
 #include <vector>
 
 #include "configs/utf8.h"
+#include "tests/data/pieces_of.h"
 
 using namespace skipless;
-
-namespace {
-
-std::vector<std::string> pieces_of(PieceReader& reader, const std::string& text) {
-  std::vector<std::string> pieces;
-  std::string_view piece;
-  reader.start(text);
-  while (reader.next(piece)) pieces.emplace_back(piece);
-  return pieces;
-}
-
-}  // namespace
+using test::pieces_of;
 
 TEST_CASE("text is cut as GPT-2 cuts it", "[pretokenizer]") {
   const PreTokenizer pattern;

@@ -5,21 +5,11 @@
 #include <vector>
 
 #include "configs/utf8.h"
+#include "tests/data/pieces_of.h"
 #include "tests/data/small_tokenizer.h"
 
 using namespace skipless;
-
-namespace {
-
-std::vector<std::string> pieces_of(PieceReader& reader, std::string_view text) {
-  std::vector<std::string> pieces;
-  std::string_view piece;
-  reader.start(text);
-  while (reader.next(piece)) pieces.emplace_back(piece);
-  return pieces;
-}
-
-}  // namespace
+using test::pieces_of;
 
 TEST_CASE("parts between safe cuts have the pieces of the whole", "[text_cut]") {
   const PreTokenizer pattern;
