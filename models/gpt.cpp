@@ -21,6 +21,9 @@ GptImpl::GptImpl(const ModelConfig& config) : config_(config) {
     head_ = register_parameter(
         "head", initial_matrix(config.init.embedding, config.n_embedding(), config.d_model, config.init_std));
   }
+  for (const auto& module : modules(/*include_self=*/false)) {
+    if (auto* follower = dynamic_cast<StepFollower*>(module.get())) followers_.push_back(follower);
+  }
 }
 
 std::vector<torch::Tensor> GptImpl::hidden_states(const torch::Tensor& ids, const torch::Tensor& kept) {
@@ -50,15 +53,11 @@ torch::Tensor GptImpl::extend(const torch::Tensor& ids, GptCache& cache) {
 }
 
 void GptImpl::begin_step(int64_t step) {
-  for (const auto& module : modules()) {
-    if (auto* follower = dynamic_cast<StepFollower*>(module.get())) follower->begin_step(step);
-  }
+  for (auto* follower : followers_) follower->begin_step(step);
 }
 
 void GptImpl::end_step(const torch::Tensor& skipped) {
-  for (const auto& module : modules()) {
-    if (auto* follower = dynamic_cast<StepFollower*>(module.get())) follower->end_step(skipped);
-  }
+  for (auto* follower : followers_) follower->end_step(skipped);
 }
 
 torch::Tensor GptImpl::logits(const torch::Tensor& hidden) {

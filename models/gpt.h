@@ -10,6 +10,7 @@
 #include "models/block.h"
 #include "models/embedding.h"
 #include "models/model_config.h"
+#include "models/step_follower.h"
 #include "models/token_loss.h"
 
 namespace skipless {
@@ -72,6 +73,7 @@ class GptImpl : public torch::nn::Module {
 
   ModelConfig config_;
   bool recompute_ = false;
+  std::vector<StepFollower*> followers_;  // among its modules, in their order
   Embedding embedding_{nullptr};
   std::vector<Block> blocks_;
   Norm final_norm_;
