@@ -64,7 +64,7 @@ void run_eval(const EvalOptions& options) {
   const EvaluationBatches batches(shard, run.config.model.context_length, *run.config.train.micro_batch,
                                   options.tokens > 0 ? options.tokens : INT64_MAX,
                                   chunking_with(run.config.data.chunking, *data.tokenizer));
-  const LossResult result = evaluate_loss(run.model, batches, run.device);
+  const LossResult result = evaluate_loss(*run.model, batches, run.device);
   require_finite_loss(result.loss(), *run.model);
   if (options.json) {
     const nlohmann::ordered_json json = {{"run", options.run},

@@ -50,9 +50,9 @@ void leave_out(const InputFile& file, const SkippedDocument& skipped) {
   spdlog::warn("left out: '{}' is {}", skipped.place, skipped.reason);
 }
 
-TextResult evaluate(LoadedRun& run, const BpeTokenizer& tokenizer, const EvalTextOptions& options) {
+TextResult evaluate(const LoadedRun& run, Gpt& gpt, const BpeTokenizer& tokenizer, const EvalTextOptions& options) {
   const InputFiles inputs = find_input_files(options.inputs);
-  TextLoss loss(run.model, run.device, windows_for(run.config, options.stride));
+  TextLoss loss(gpt, run.device, windows_for(run.config, options.stride));
   BpeEncoder encoder(tokenizer);
   // A model of packed chunks has seen texts begin behind an end-of-text token, which so predicts the first token.
   const Chunking chunking = chunking_with(run.config.data.chunking, tokenizer);
@@ -112,9 +112,10 @@ void add_eval_text_options(CLI::App& command, EvalTextOptions& options, const st
       ->needs(text);
 }
 
-void eval_text(LoadedRun& run, const std::string& folder, const EvalTextOptions& options, bool json) {
+void eval_text(const LoadedRun& run, const std::string& folder, const EvalTextOptions& options, bool json) {
+  Gpt gpt = causal_model(run, folder, "eval --text needs");
   const BpeTokenizer tokenizer = run_tokenizer(run, folder, options.tokenizer);
-  const TextResult result = evaluate(run, tokenizer, options);
+  const TextResult result = evaluate(run, gpt, tokenizer, options);
   require_finite_loss(result.loss.loss(), *run.model);
   if (!json) {
     fmt::print(

@@ -26,6 +26,6 @@ struct EvalTextOptions {
 void add_eval_text_options(CLI::App& command, EvalTextOptions& options, const std::vector<CLI::Option*>& of_shards);
 
 /// Prints one line, or one JSON object.
-void eval_text(LoadedRun& run, const std::string& folder, const EvalTextOptions& options, bool json);
+void eval_text(const LoadedRun& run, const std::string& folder, const EvalTextOptions& options, bool json);
 
 }  // namespace skipless

@@ -96,7 +96,8 @@ void show(const std::string& text) {
 void run_generate(const GenerateOptions& options) {
   require_utf8(options.stops);
   let_openmp_threads_sleep();
-  LoadedRun run = load_run(options.run, options.checkpoint, options.device);
+  const LoadedRun run = load_run(options.run, options.checkpoint, options.device);
+  Gpt gpt = causal_model(run, options.run, "generate needs");
   const ModelConfig& model = run.config.model;
   const BpeTokenizer tokenizer = run_tokenizer(run, options.run, options.tokenizer);
   if (options.sampling.top_k > model.vocab_size) {
@@ -116,7 +117,7 @@ void run_generate(const GenerateOptions& options) {
   }
   TextStream stream(options.stops);
   bool echo = !options.no_echo;
-  generate(run.model, run.device, ids, config, allowed_tokens(tokenizer, model.vocab_size), end_of_text_id(tokenizer),
+  generate(gpt, run.device, ids, config, allowed_tokens(tokenizer, model.vocab_size), end_of_text_id(tokenizer),
            [&](int32_t id) {
              if (echo) show(prompt);
              echo = false;

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "data/chunk_batches.h"
-#include "models/gpt.h"
+#include "models/transformer.h"
 
 namespace skipless {
 
@@ -20,8 +20,8 @@ struct LossResult {
   double perplexity() const { return std::exp(loss()); }
 };
 
-/// Each token weighs the same whatever the batch size, and the last, shorter batch counts. The model lies on `device`;
+/// Each token weighs the same whatever the batch size, and the last, shorter batch counts. `model` lies on `device`;
 /// it is put into evaluation mode for the time of the call. The host waits for the device once, at the end.
-LossResult evaluate_loss(Gpt& model, const EvaluationBatches& batches, at::Device device);
+LossResult evaluate_loss(TransformerImpl& model, const EvaluationBatches& batches, at::Device device);
 
 }  // namespace skipless

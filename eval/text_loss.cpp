@@ -60,7 +60,7 @@ void TextLoss::evaluate_windows() {
   }
   batch_.clear();
   const c10::NoGradGuard no_grad;
-  const TokenLoss loss = model_->next_token_loss(ids.to(device_), labels.to(device_));
+  const TokenLoss loss = model_->loss({.ids = ids.to(device_), .labels = labels.to(device_)});
   sum_ += loss.sum;
   count_ += loss.count;
 }

@@ -60,19 +60,19 @@ at::Tensor mean_entropy(const ShapedAttentionImpl& attention, const at::Tensor& 
 
 class EvaluationMode {
  public:
-  explicit EvaluationMode(Gpt& model) : model_(model), was_training_(model->is_training()) { model_->eval(); }
-  ~EvaluationMode() { model_->train(was_training_); }
+  explicit EvaluationMode(TransformerImpl& model) : model_(model), was_training_(model.is_training()) { model_.eval(); }
+  ~EvaluationMode() { model_.train(was_training_); }
   EvaluationMode(const EvaluationMode&) = delete;
   EvaluationMode& operator=(const EvaluationMode&) = delete;
 
  private:
-  Gpt& model_;
+  TransformerImpl& model_;
   bool was_training_;
 };
 
 }  // namespace
 
-json activation_statistics(Gpt& model, const at::Tensor& ids) {
+json activation_statistics(TransformerImpl& model, const Batch& batch) {
   const c10::NoGradGuard no_grad;
   const EvaluationMode evaluation(model);
   json line;
@@ -80,20 +80,20 @@ json activation_statistics(Gpt& model, const at::Tensor& ids) {
   const AttentionObserver observer = [&](ShapedAttentionImpl& attention, const at::Tensor& q, const at::Tensor& k) {
     entropy = mean_entropy(attention, q, k);
   };
-  AttentionMask mask;
+  AttentionMask mask = model.attention_mask(batch);
   mask.observer = &observer;
   // Those of the blocks' inputs; the last block's output is seen by no one but the final norm.
-  const auto states = model->hidden_states(ids);
+  const auto states = model.hidden_states(batch);
   add_moments(states.front(), "embedding", line);
-  for (size_t layer = 0; layer < model->blocks().size(); ++layer) {
-    const auto output = model->blocks()[layer]->forward(states[layer], mask);
+  for (size_t layer = 0; layer < model.blocks().size(); ++layer) {
+    const auto output = model.blocks()[layer]->forward(states[layer], mask);
     add_moments(output, block_name(layer), line);
     line["entropy"][block_name(layer)] = short_numbers(entropy);
   }
   return line;
 }
 
-json gradient_norms(const GptImpl& model, double factor) {
+json gradient_norms(const TransformerImpl& model, double factor) {
   std::map<std::string, double> squares;
   for (const auto& parameter : model.named_parameters()) {
     const auto& gradient = parameter.value().grad();
@@ -110,7 +110,7 @@ json gradient_norms(const GptImpl& model, double factor) {
   return norms;
 }
 
-json gains(const GptImpl& model) {
+json gains(const TransformerImpl& model) {
   json values;
   for (const auto& module : model.named_modules()) {
     const auto* gain = dynamic_cast<const GainImpl*>(module.value().get());
@@ -121,7 +121,7 @@ json gains(const GptImpl& model) {
   return values;
 }
 
-json followed(const GptImpl& model) {
+json followed(const TransformerImpl& model) {
   constexpr std::string_view kLambda = ".lambda", kSum = ".feedback_sum";
   json line = json::object();
   const auto buffers = model.named_buffers();

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "models/gpt.h"
+#include "models/transformer.h"
 
 namespace skipless {
 
@@ -16,18 +16,18 @@ namespace skipless {
 ///                  normal distribution)
 ///   entropy        of each block's attention, a number for each head: the mean over sequences and rows i of
 ///                  -sum_{j <= i} A_ij ln A_ij (0 ln 0 = 0), in nats; at most mean_i ln(i + 1), where A = C
-nlohmann::json activation_statistics(Gpt& model, const at::Tensor& ids);
+nlohmann::json activation_statistics(TransformerImpl& model, const Batch& batch);
 
 /// sqrt(sum g^2) of the parameters' gradients divided by `factor`, over all that is called "block_0" and so on, and
 /// over each part of it, "block_0.attention". A name without a gradient is not there.
-nlohmann::json gradient_norms(const GptImpl& model, double factor);
+nlohmann::json gradient_norms(const TransformerImpl& model, double factor);
 
 /// Every gain by its name, "block_0.attention.shape.alpha": a number, or a list of one for each head.
-nlohmann::json gains(const GptImpl& model);
+nlohmann::json gains(const TransformerImpl& model);
 
 /// What changes from step to step without being trained, where there is any:
 ///   lambda      of each block's identity start (identity_start.h), as at the last step
 ///   branch_rms  of each gain under feedback (branch_gain.h): the rms of its branch, as it is added, at the last step
-nlohmann::json followed(const GptImpl& model);
+nlohmann::json followed(const TransformerImpl& model);
 
 }  // namespace skipless

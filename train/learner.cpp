@@ -5,6 +5,7 @@
 #include <ATen/ops/where.h>
 #include <c10/core/GradMode.h>
 
+#include "models/make_model.h"
 #include "train/accumulation.h"
 #include "train/autocast.h"
 #include "train/clip.h"
@@ -15,9 +16,9 @@ namespace skipless {
 
 namespace {
 
-Gpt build_model(const RunConfig& config, at::Device device) {
+Transformer build_model(const RunConfig& config, at::Device device) {
   seed_generators(device, config.train.seed);
-  Gpt model(config.model);
+  auto model = make_model(config.model);
   model->to(device);
   model->train();
   return model;
@@ -38,26 +39,25 @@ Learner::Learner(const RunConfig& config, at::Device device, Precision precision
   if (precision == Precision::fp16) scaler_.emplace(device);
 }
 
-at::Tensor Learner::loss_factor(const at::Tensor& ids) const {
+at::Tensor Learner::loss_factor(const Batch& batch) const {
   if (!scaler_) return {};
   // The scale is that of the loss per token, as in the field: the sum of many tokens would leave the range of float16.
-  return scaler_->scale() / static_cast<double>(ids.numel());
+  return scaler_->scale() / static_cast<double>(batch.ids.numel());
 }
 
-std::string Learner::first_non_finite(const at::Tensor& ids) {
-  return skipless::first_non_finite(model_, ids, *config_.micro_batch, precision_, loss_factor(ids));
+std::string Learner::first_non_finite(const Batch& batch) {
+  return skipless::first_non_finite(*model_, batch, *config_.micro_batch, precision_, loss_factor(batch));
 }
 
-Learner::Step Learner::step(int64_t index, double lr, const at::Tensor& ids, const at::Tensor& labels) {
-  const auto rows = ids.split(*config_.micro_batch);
-  const auto targets = (labels.defined() ? labels : ids).split(*config_.micro_batch);
+Learner::Step Learner::step(int64_t index, double lr, const Batch& batch) {
+  const auto micro_batches = batch.split(*config_.micro_batch);
   model_->begin_step(index);
   const auto loss_of = [&](int64_t i) {
-    const Autocast autocast(ids.device().type(), precision_);
-    return model_->next_token_loss(rows[static_cast<size_t>(i)], targets[static_cast<size_t>(i)]);
+    const Autocast autocast(batch.ids.device().type(), precision_);
+    return model_->loss(micro_batches[static_cast<size_t>(i)]);
   };
-  const auto factor = loss_factor(ids);
-  TokenLoss loss = accumulate_gradients(parameters_, static_cast<int64_t>(rows.size()), loss_of, factor);
+  const auto factor = loss_factor(batch);
+  TokenLoss loss = accumulate_gradients(parameters_, static_cast<int64_t>(micro_batches.size()), loss_of, factor);
   const c10::NoGradGuard no_grad;
   auto scale = loss.count.clamp_min(1).to(loss.sum.scalar_type()).reciprocal();
   // Unscaled before it is clipped.

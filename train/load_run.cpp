@@ -8,6 +8,7 @@
 #include "configs/config_file.h"
 #include "configs/error.h"
 #include "configs/printable.h"
+#include "models/make_model.h"
 #include "train/device.h"
 #include "train/module_state.h"
 #include "train/run_folder.h"
@@ -45,11 +46,20 @@ LoadedRun load_run(const std::filesystem::path& folder, const std::string& which
   const int64_t step = find_step(checkpoints, folder.string(), which);
   const TensorFile tensors = checkpoints.read_model(step);
   run.state = checkpoints.read_state(step);
-  run.model = Gpt(run.config.model);
+  run.model = make_model(run.config.model);
   load_module_state(*run.model, tensors.tensors, checkpoints.path_of(step).string());
   run.model->to(run.device);
   run.model->eval();
   return run;
+}
+
+Gpt causal_model(const LoadedRun& run, const std::filesystem::path& folder, const std::string& what) {
+  auto gpt = std::dynamic_pointer_cast<GptImpl>(run.model);
+  if (gpt == nullptr) {
+    throw UserError(fmt::format("{}: {} a causal model (model.kind gpt), and this is a {}", folder.string(), what,
+                                name_of(run.config.model.kind)));
+  }
+  return Gpt(gpt);
 }
 
 }  // namespace skipless

@@ -19,11 +19,14 @@ struct LoadedRun {
   RunConfig config;
   TrainingState state;
   at::Device device = at::kCPU;
-  Gpt model{nullptr};  // on `device`, in evaluation mode
+  Transformer model;  // on `device`, in evaluation mode
 };
 
 /// `which`: "last", "best" (the lowest validation loss that was measured at a checkpoint) or a step. `device` "": the
 /// run's own. UserError when there is no such run, checkpoint or device, or when the checkpoint cannot be used.
 LoadedRun load_run(const std::filesystem::path& folder, const std::string& which, const std::string& device);
+
+/// The run's model where `what` (the start of a sentence) needs a causal one. UserError for another kind.
+Gpt causal_model(const LoadedRun& run, const std::filesystem::path& folder, const std::string& what);
 
 }  // namespace skipless

@@ -23,16 +23,16 @@ bool is_finite(const at::Tensor& tensor) {
   return at::isfinite(tensor).all().item<bool>();
 }
 
-std::string first_non_finite_activation(Gpt& model, const at::Tensor& ids) {
+std::string first_non_finite_activation(TransformerImpl& model, const Batch& batch) {
   const c10::NoGradGuard no_grad;
-  const auto states = model->hidden_states(ids);
+  const auto states = model.hidden_states(batch);
   for (size_t i = 0; i < states.size(); ++i) {
     if (is_finite(states[i])) continue;
     if (i == 0) return "the output of embedding";
     if (i + 1 == states.size()) return fmt::format("the output of block_{} or final_norm", i - 1);
     return fmt::format("the output of block_{}", i - 1);
   }
-  return is_finite(model->logits(states.back())) ? "" : "the logits";
+  return is_finite(model.logits(states.back())) ? "" : "the logits";
 }
 
 }  // namespace
@@ -58,22 +58,23 @@ void require_finite_loss(double loss, const torch::nn::Module& module) {
                   name.empty() ? "too large for float32, though every parameter is finite" : name + " is not finite"));
 }
 
-std::string first_non_finite(Gpt& model, const at::Tensor& ids, int64_t micro_batch, Precision precision,
+std::string first_non_finite(TransformerImpl& model, const Batch& batch, int64_t micro_batch, Precision precision,
                              const at::Tensor& factor) {
-  if (auto name = first_non_finite_parameter(*model); !name.empty()) return name;
-  const auto rows = ids.split(micro_batch);
-  const auto device = ids.device().type();
-  for (const auto& part : rows) {
+  if (auto name = first_non_finite_parameter(model); !name.empty()) return name;
+  const auto micro_batches = batch.split(micro_batch);
+  const auto device = batch.ids.device().type();
+  for (const auto& part : micro_batches) {
     const Autocast autocast(device, precision);
     if (auto name = first_non_finite_activation(model, part); !name.empty()) return name;
   }
   const auto loss_of = [&](int64_t i) {
     const Autocast autocast(device, precision);
-    return model->next_token_loss(rows[static_cast<size_t>(i)]);
+    return model.loss(micro_batches[static_cast<size_t>(i)]);
   };
-  const auto loss = accumulate_gradients(model->parameters(), static_cast<int64_t>(rows.size()), loss_of, factor);
+  const auto loss =
+      accumulate_gradients(model.parameters(), static_cast<int64_t>(micro_batches.size()), loss_of, factor);
   if (!is_finite(loss.sum)) return "the loss";
-  auto named = model->named_parameters().pairs();
+  auto named = model.named_parameters().pairs();
   std::reverse(named.begin(), named.end());
   for (const auto& [name, parameter] : named) {
     if (parameter.grad().defined() && !is_finite(parameter.grad())) return "the gradient of " + name;

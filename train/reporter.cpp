@@ -122,15 +122,15 @@ void Reporter::evaluated(const TrainingState& state, const LossResult& result) {
           {"seconds", state.seconds}});
 }
 
-void Reporter::layers(const TrainingState& state, Gpt& model, const at::Tensor& ids) {
+void Reporter::layers(const TrainingState& state, TransformerImpl& model, const Batch& batch) {
   constexpr int64_t kMostSequences = 4;
-  const int64_t sequences = std::min({kMostSequences, *config_.train.micro_batch, ids.size(0)});
-  auto line = activation_statistics(model, ids.narrow(0, 0, sequences));
+  const int64_t sequences = std::min({kMostSequences, *config_.train.micro_batch, batch.sequences()});
+  auto line = activation_statistics(model, batch.split(sequences).front());
   line["kind"] = "layers";
   line["step"] = state.step;
-  line["grad_norm"] = gradient_norms(*model, clip_factor(last_norm_, config_.train.clip_norm).item<double>());
-  line["gain"] = gains(*model);
-  line.update(followed(*model));
+  line["grad_norm"] = gradient_norms(model, clip_factor(last_norm_, config_.train.clip_norm).item<double>());
+  line["gain"] = gains(model);
+  line.update(followed(model));
   append(line);
 }
 

@@ -41,7 +41,7 @@ class Reporter {
   void report(const TrainingState& state, double loss, const LossScaler* scaler);
   void evaluated(const TrainingState& state, const LossResult& result);
   /// A line of the layers' statistics (layer_statistics.h) after the last step, which was done on `ids`.
-  void layers(const TrainingState& state, Gpt& model, const at::Tensor& ids);
+  void layers(const TrainingState& state, TransformerImpl& model, const Batch& batch);
   /// Writes into `state` what the next line needs of the steps before it.
   void save(TrainingState& state) const;
   /// Takes the progress bar off the screen.

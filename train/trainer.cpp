@@ -150,7 +150,7 @@ void Trainer::resume(Checkpoint checkpoint) {
     throw UserError(
         fmt::format("{}: was trained on other data than data.folder '{}' holds now", source, config_.data.folder));
   }
-  load_module_state(*learner_->model(), checkpoint.model.tensors, source);
+  load_module_state(learner_->model(), checkpoint.model.tensors, source);
   const std::string optimizer_source = checkpoints_.optimizer_file(checkpoint.state.step).string();
   auto& saved = checkpoint.optimizer.tensors;
   restore_generators(device_, saved, optimizer_source, checkpoint.state.on_cuda);
@@ -259,7 +259,7 @@ void Trainer::one_step() {
   unchecked_.push_back(rows);
   at_once_ = std::min(*config_.train.micro_batch, rows.rows);
   reporter_.step_begins();
-  const auto step = learner_->step(state_.step, lr, next_batch(rows.rows));
+  const auto step = learner_->step(state_.step, lr, {.ids = next_batch(rows.rows)});
   ++state_.step;
   state_.sequences += rows.rows;
   state_.tokens += rows.rows * config_.model.context_length;
@@ -275,7 +275,7 @@ void Trainer::tell_of_layers() {
   const StepRows rows = unchecked_.back();
   wait_for_device();
   check_steps();
-  reporter_.layers(state_, learner_->model(), batch_again(rows));
+  reporter_.layers(state_, learner_->model(), {.ids = batch_again(rows)});
 }
 
 void Trainer::report() {
@@ -317,7 +317,7 @@ Checkpoint Trainer::snapshot() {
   Checkpoint checkpoint;
   checkpoint.state = state_;
   reporter_.save(checkpoint.state);
-  checkpoint.model = {.tensors = module_state(*learner_->model()), .metadata = {{"config", config_text_}}};
+  checkpoint.model = {.tensors = module_state(learner_->model()), .metadata = {{"config", config_text_}}};
   checkpoint.optimizer.tensors = learner_->optimizer().state();
   if (const auto* const scaler = learner_->scaler()) checkpoint.optimizer.tensors.merge(scaler->state());
   save_generators(device_, checkpoint.optimizer.tensors);
@@ -326,7 +326,7 @@ Checkpoint Trainer::snapshot() {
 
 void Trainer::save() {
   check_steps();
-  if (const auto name = first_non_finite_parameter(*learner_->model()); !name.empty()) {
+  if (const auto name = first_non_finite_parameter(learner_->model()); !name.empty()) {
     throw RunError(fmt::format("step {}: {} is not finite; nothing was saved", state_.step, name));
   }
   const c10::NoGradGuard no_grad;
@@ -348,7 +348,7 @@ void Trainer::stop_non_finite(const StepRows& rows) {
         "the loss scale has collapsed to {1:g}: the gradient was not finite in {0} steps so far, all skipped",
         scaler->skipped(), scaler->scale().item<double>());
   }
-  const std::string name = learner_->first_non_finite(batch_again(rows));
+  const std::string name = learner_->first_non_finite({.ids = batch_again(rows)});
   const auto good = checkpoints_.steps();
   throw RunError(fmt::format(
       "step {}: {}; the first bad tensor is {}. {}", rows.step + 1, what, name.empty() ? "not to be found again" : name,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "data/token_shard_writer.h"
+#include "models/gpt.h"
 #include "tests/temporary_folder.h"
 // Catch2 comes last: its CHECK clashes with LibTorch's.
 #include <catch2/catch.hpp>
@@ -54,7 +55,7 @@ TEST_CASE("a model that prefers no token has the loss ln(vocabulary) and the per
   const test::TemporaryFolder folder;
   Gpt gpt = small_gpt();
   for (auto& parameter : gpt->parameters()) parameter.data().zero_();
-  const auto result = evaluate_loss(gpt, EvaluationBatches(ten_chunks(folder.path()), kChunk, 4, 1000), at::kCPU);
+  const auto result = evaluate_loss(*gpt, EvaluationBatches(ten_chunks(folder.path()), kChunk, 4, 1000), at::kCPU);
   CHECK(result.loss() == Approx(5.545177444479562).epsilon(1e-14));
   CHECK(result.perplexity() == Approx(256).epsilon(1e-13));
   CHECK(result.tokens == 10 * (kChunk - 1));
@@ -73,16 +74,16 @@ TEST_CASE("every token weighs the same whatever the batch size, the last batch i
     shard.copy(chunk * kChunk, ids);
     const auto row = at::full({1, kChunk}, 0, at::kLong);
     std::copy(ids.begin(), ids.end(), row.data_ptr<int64_t>());
-    chunk_losses.push_back(gpt->next_token_loss(row).sum.item<double>());
+    chunk_losses.push_back(gpt->loss({.ids = row}).sum.item<double>());
     sum += chunk_losses.back();
   }
   CHECK(std::abs(chunk_losses[8] + chunk_losses[9] - sum / 5) > 1e-3);
   for (const int64_t batch_size : {1, 3, 4, 10, 64}) {
-    const auto result = evaluate_loss(gpt, EvaluationBatches(shard, kChunk, batch_size, 1000), at::kCPU);
+    const auto result = evaluate_loss(*gpt, EvaluationBatches(shard, kChunk, batch_size, 1000), at::kCPU);
     CHECK(result.sum == Approx(sum).epsilon(1e-13));
     CHECK(result.tokens == 10 * (kChunk - 1));
   }
-  const auto first = evaluate_loss(gpt, EvaluationBatches(shard, kChunk, 4, 2 * kChunk + 1), at::kCPU);
+  const auto first = evaluate_loss(*gpt, EvaluationBatches(shard, kChunk, 4, 2 * kChunk + 1), at::kCPU);
   CHECK(first.tokens == 2 * (kChunk - 1));
   CHECK(first.sum == Approx(chunk_losses[0] + chunk_losses[1]).epsilon(1e-13));
 }
@@ -91,7 +92,7 @@ TEST_CASE("evaluation leaves the model in training mode, and without gradients",
   const test::TemporaryFolder folder;
   Gpt gpt = small_gpt();
   gpt->train();
-  evaluate_loss(gpt, EvaluationBatches(ten_chunks(folder.path()), kChunk, 4, 1000), at::kCPU);
+  evaluate_loss(*gpt, EvaluationBatches(ten_chunks(folder.path()), kChunk, 4, 1000), at::kCPU);
   CHECK(gpt->is_training());
   for (const auto& parameter : gpt->parameters()) CHECK_FALSE(parameter.grad().defined());
 }

@@ -91,7 +91,7 @@ TEST_CASE("documents of one chunk each have the loss of the prepared shard, bit 
   }
   writer.commit();
   const EvaluationBatches batches(TokenShard::open(folder.path() / "shard.bin"), kLength, 4, 10 * kLength);
-  const LossResult expected = evaluate_loss(model, batches, at::kCPU);
+  const LossResult expected = evaluate_loss(*model, batches, at::kCPU);
   const LossResult result = windowed(model, documents, kLength - 1, 4, 1000);
   CHECK(result.tokens == expected.tokens);
   CHECK(result.sum == expected.sum);

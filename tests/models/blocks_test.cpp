@@ -30,7 +30,7 @@ void for_every_block(Test&& test) {
 
 double mean_loss(Gpt& gpt, const torch::Tensor& ids) {
   const torch::NoGradGuard no_grad;
-  const auto loss = gpt->next_token_loss(ids);
+  const auto loss = gpt->loss({.ids = ids});
   return loss.sum.item<double>() / loss.count.item<double>();
 }
 
@@ -71,7 +71,7 @@ TEST_CASE("Every block's gradients agree with finite differences in float64", "[
     config.activation = Activation::gelu;  // a step across the kink of ReLU has no derivative to agree with
     auto gpt = random_gpt(config);
     const auto ids = random_ids(config, 2);
-    gpt->next_token_loss(ids).sum.backward();
+    gpt->loss({.ids = ids}).sum.backward();
     for (auto& item : gpt->named_parameters()) {
       INFO("parameter " << item.key());
       REQUIRE(item.value().grad().defined());
@@ -80,9 +80,9 @@ TEST_CASE("Every block's gradients agree with finite differences in float64", "[
       const auto direction = noise / noise.norm();
       const auto original = item.value().clone();
       item.value().copy_(original + kStep * direction);
-      const double above = gpt->next_token_loss(ids).sum.item<double>();
+      const double above = gpt->loss({.ids = ids}).sum.item<double>();
       item.value().copy_(original - kStep * direction);
-      const double below = gpt->next_token_loss(ids).sum.item<double>();
+      const double below = gpt->loss({.ids = ids}).sum.item<double>();
       item.value().copy_(original);
       const double expected = (item.value().grad() * direction).sum().item<double>();
       CHECK((above - below) / (2 * kStep) == Approx(expected).epsilon(kTolerance).margin(kTolerance));
@@ -128,7 +128,7 @@ TEST_CASE("Every block learns one batch by heart in 50 steps", "[blocks]") {
     }
     for (int step = 1; step <= 50; ++step) {
       gpt->zero_grad();
-      const auto loss = gpt->next_token_loss(ids);
+      const auto loss = gpt->loss({.ids = ids});
       (loss.sum / loss.count).backward();
       const torch::NoGradGuard no_grad;
       for (size_t i = 0; i < parameters.size(); ++i) {  // Adam, written out: this folder has no optimizer

@@ -46,7 +46,7 @@ TEST_CASE("Without dropout a training pass draws no random number", "[dropout]")
     auto gpt = random_gpt(resolved(small_config(std::string(variant.name))));
     const auto ids = random_ids(gpt->config());
     const auto before = at::globalContext().defaultGenerator(at::kCPU).get_state();
-    gpt->next_token_loss(ids).sum.backward();
+    gpt->loss({.ids = ids}).sum.backward();
     CHECK(at::globalContext().defaultGenerator(at::kCPU).get_state().equal(before));
   }
 }
@@ -60,7 +60,7 @@ TEST_CASE("In evaluation every dropout is off, and in training each place change
       config.dropout.*place = 0.5;
       auto dropping = random_gpt(resolved(config));
       const auto ids = random_ids(config);
-      const auto loss = [&](Gpt& gpt) { return gpt->next_token_loss(ids).sum; };
+      const auto loss = [&](Gpt& gpt) { return gpt->loss({.ids = ids}).sum; };
       const auto expected = loss(plain);
       CHECK_FALSE(loss(dropping).equal(expected));
       CHECK_FALSE(loss(dropping).equal(loss(dropping)));
@@ -109,7 +109,7 @@ TEST_CASE("The sub-blocks' outputs and the embedding sum are dropped as often as
   Gpt gpt(config);
   randomise(*gpt);
   const auto ids = random_ids(config, 64);
-  check_dropped(gpt->hidden_states(ids).front() == 0, 0.1);
+  check_dropped(gpt->hidden_states({.ids = ids}).front() == 0, 0.1);
   const auto x = torch::randn({64, 7, 12});
   check_dropped(gpt->blocks()[0]->attention()->forward(x, {}) == 0, 0.4);
   FeedForward feed_forward(config);

@@ -45,7 +45,7 @@ TEST_CASE("The loss is the sum of -log softmax of the next token, over positions
       ++count;
     }
   }
-  const auto loss = gpt->next_token_loss(ids, labels);
+  const auto loss = gpt->loss({.ids = ids, .labels = labels});
   CHECK(loss.count.item<int64_t>() == count);
   CHECK(loss.sum.item<double>() == Approx(expected).epsilon(1e-13));
 }
@@ -54,7 +54,7 @@ TEST_CASE("A batch in which nothing is counted has loss 0 and zero gradients", "
   const auto config = resolved(small_config("sas_p"));
   auto gpt = random_gpt(config);
   const auto ids = random_ids(config, 2);
-  const auto loss = gpt->next_token_loss(ids, torch::full_like(ids, kIgnoredTarget));
+  const auto loss = gpt->loss({.ids = ids, .labels = torch::full_like(ids, kIgnoredTarget)});
   loss.sum.backward();
   CHECK(loss.count.item<int64_t>() == 0);
   CHECK(loss.sum.item<double>() == 0);
@@ -84,7 +84,7 @@ TEST_CASE("Embedding rows beyond the vocabulary are never predicted and never tr
   CHECK(padded->parameters()[0].size(0) == 24);
   CHECK(padded->forward(ids).sizes() == at::IntArrayRef({3, 7, 17}));
   CHECK((padded->forward(ids) - gpt->forward(ids)).abs().max().item<double>() < 1e-13);
-  const auto loss = padded->next_token_loss(ids), expected = gpt->next_token_loss(ids);
+  const auto loss = padded->loss({.ids = ids}), expected = gpt->loss({.ids = ids});
   CHECK(loss.sum.item<double>() == Approx(expected.sum.item<double>()).epsilon(1e-13));
   loss.sum.backward();
   expected.sum.backward();

@@ -30,7 +30,8 @@ std::vector<torch::Tensor> step(const ModelConfig& config, bool recompute, at::S
   auto kept = torch::ones({3, config.context_length}, torch::kBool);
   kept[1].slice(0, 4) = false;
   gpt->begin_step(1);
-  const auto loss = gpt->next_token_loss(ids, ids.masked_fill(kept.logical_not(), kIgnoredTarget), kept).sum;
+  const auto loss =
+      gpt->loss({.ids = ids, .labels = ids.masked_fill(kept.logical_not(), kIgnoredTarget), .kept = kept}).sum;
   // The backward must not depend on what happens around it.
   const auto drawn = torch::randn({3});
   at::autocast::clear_cache();
@@ -93,9 +94,9 @@ TEST_CASE("Without gradients, recomputation does nothing", "[recompute]") {
   auto gpt = random_gpt(resolved(small_config("sas_p")));
   const auto ids = random_ids(gpt->config());
   const torch::NoGradGuard no_grad;
-  const auto ordinary = gpt->next_token_loss(ids).sum;
+  const auto ordinary = gpt->loss({.ids = ids}).sum;
   gpt->set_recompute(true);
-  CHECK(gpt->next_token_loss(ids).sum.equal(ordinary));
+  CHECK(gpt->loss({.ids = ids}).sum.equal(ordinary));
 }
 
 TEST_CASE("With recomputation the activations of 12 blocks take less than those of 3", "[recompute][memory]") {
@@ -112,7 +113,7 @@ TEST_CASE("With recomputation the activations of 12 blocks take less than those 
   const auto peak = [&](bool recompute) {
     gpt->set_recompute(recompute);
     gpt->zero_grad(/*set_to_none=*/true);
-    return static_cast<double>(peak_bytes([&] { gpt->next_token_loss(ids).sum.backward(); }));
+    return static_cast<double>(peak_bytes([&] { gpt->loss({.ids = ids}).sum.backward(); }));
   };
   const double with = peak(true), without = peak(false);
   INFO(with / 1e6 << " MB against " << without / 1e6 << " MB");

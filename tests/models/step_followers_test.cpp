@@ -140,7 +140,7 @@ TEST_CASE("Every block follows lambda step by step, and ends in the ordinary mod
     config.identity_start = {.schedule = IdentitySchedule::linear, .steps = 4};
     auto fading = random_gpt(resolved(config));
     const auto ids = random_ids(config);
-    const auto loss = [&](Gpt& gpt) { return gpt->next_token_loss(ids).sum; };
+    const auto loss = [&](Gpt& gpt) { return gpt->loss({.ids = ids}).sum; };
     const auto ordinary = loss(plain);
     torch::Tensor previous;
     for (int64_t step = 0; step < 4; ++step) {
@@ -275,7 +275,7 @@ TEST_CASE("Without norms, feedback brings both branches of every block to their 
     for (int64_t step = 0; step < 8; ++step) {  // each branch needs those before it to be still
       gpt->begin_step(step);
       const torch::NoGradGuard no_grad;
-      gpt->next_token_loss(ids);
+      gpt->loss({.ids = ids});
       gpt->end_step(flag(0));
     }
     int seen = 0;

@@ -47,9 +47,9 @@ Result run(const ImportedModel& imported, const std::string& source, const Tenso
   const auto kept = mask == inputs.end() ? at::Tensor() : mask->second.to(at::kBool);
 
   Result result;
-  result.hidden = model->hidden_states(ids, kept);
+  result.hidden = model->hidden_states({.ids = ids, .kept = kept});
   result.logits = model->logits(result.hidden.back()).detach();
-  const auto loss = model->next_token_loss(ids, labels, kept);
+  const auto loss = model->loss({.ids = ids, .labels = labels, .kept = kept});
   const auto mean = loss.sum / loss.count;
   mean.backward();
   result.loss = mean.detach();

@@ -69,7 +69,7 @@ void train(Gpt model, const Recipe& recipe, const Tensors& data, const nlohmann:
   };
   for (int64_t step = 0; step < recipe.steps; ++step) {
     const auto loss = accumulate_gradients(parameters, recipe.accumulation, [&](int64_t micro) {
-      return model->next_token_loss(data.at(fmt::format("ids.{}", step * recipe.accumulation + micro)));
+      return model->loss({.ids = data.at(fmt::format("ids.{}", step * recipe.accumulation + micro))});
     });
     const auto norm =
         scale_and_clip(gradients_of(parameters), loss.count.to(at::kDouble).reciprocal(), recipe.clip_norm);

@@ -96,11 +96,12 @@ TEST_CASE("the gradient of uneven micro-batches is that of one batch of all thei
   const auto labels = labels_with({7, 50, 3}, ids);
   Learner apart(learner_config({"train.batch_size=3", "train.micro_batch=1"}), at::kCPU);
   Learner together(learner_config({"train.batch_size=3", "train.micro_batch=3"}), at::kCPU);
-  const auto a = apart.step(0, kRate, ids, labels), b = together.step(0, kRate, ids, labels);
+  const auto a = apart.step(0, kRate, {.ids = ids, .labels = labels}),
+             b = together.step(0, kRate, {.ids = ids, .labels = labels});
   CHECK(a.loss.count.item<int64_t>() == 60);
   CHECK(a.loss.sum.item<double>() == Approx(b.loss.sum.item<double>()).epsilon(kSummationOrder));
   CHECK(a.gradient_norm.item<double>() == Approx(b.gradient_norm.item<double>()).epsilon(kSummationOrder));
-  CHECK(relative_difference(gradients_of(apart.model()->parameters()), gradients_of(together.model()->parameters())) <
+  CHECK(relative_difference(gradients_of(apart.model().parameters()), gradients_of(together.model().parameters())) <
         kSummationOrder);
 }
 
@@ -108,10 +109,10 @@ TEST_CASE("the last window, smaller than the others, is neither dropped nor weig
   const auto ids = random_ids(10);
   Learner in_fours(learner_config({"train.batch_size=10", "train.micro_batch=4"}), at::kCPU);  // 4 + 4 + 2
   Learner in_one(learner_config({"train.batch_size=10", "train.micro_batch=10"}), at::kCPU);
-  const auto a = in_fours.step(0, kRate, ids), b = in_one.step(0, kRate, ids);
+  const auto a = in_fours.step(0, kRate, {.ids = ids}), b = in_one.step(0, kRate, {.ids = ids});
   CHECK(a.loss.count.item<int64_t>() == 10 * 63);
   CHECK(a.loss.sum.item<double>() == Approx(b.loss.sum.item<double>()).epsilon(kSummationOrder));
-  CHECK(relative_difference(gradients_of(in_fours.model()->parameters()), gradients_of(in_one.model()->parameters())) <
+  CHECK(relative_difference(gradients_of(in_fours.model().parameters()), gradients_of(in_one.model().parameters())) <
         kSummationOrder);
 }
 
@@ -124,15 +125,15 @@ TEST_CASE("a step without a counted token changes nothing and has loss 0", "[acc
   const auto optimizer = GENERATE("adamw", "adamw_hf");
   Learner learner(learner_config({fmt::format("train.optimizer={}", optimizer)}), at::kCPU);
   const auto ids = random_ids(8);
-  learner.step(0, kRate, ids);
-  const auto before = copies(learner.model()->parameters());
+  learner.step(0, kRate, {.ids = ids});
+  const auto before = copies(learner.model().parameters());
   std::map<std::string, at::Tensor> state;
   for (const auto& [name, tensor] : learner.optimizer().state()) state.emplace(name, tensor.clone());
-  const auto step = learner.step(1, kRate, ids, at::full_like(ids, kIgnoredTarget));
+  const auto step = learner.step(1, kRate, {.ids = ids, .labels = at::full_like(ids, kIgnoredTarget)});
   CHECK(step.loss.sum.item<double>() == 0);
   CHECK(step.loss.count.item<int64_t>() == 0);
   CHECK(step.gradient_norm.item<double>() == 0);
-  const auto after = learner.model()->parameters();
+  const auto after = learner.model().parameters();
   for (size_t i = 0; i < after.size(); ++i) CHECK(after[i].equal(before[i]));
   for (const auto& [name, tensor] : learner.optimizer().state()) CHECK(tensor.equal(state.at(name)));
   CHECK(learner.failed_step() == -1);
@@ -141,16 +142,16 @@ TEST_CASE("a step without a counted token changes nothing and has loss 0", "[acc
 TEST_CASE("a step that is not finite changes nothing, and nothing after it does", "[accumulation]") {
   Learner learner(learner_config({}), at::kCPU);
   const auto ids = random_ids(8);
-  learner.step(0, kRate, ids);
+  learner.step(0, kRate, {.ids = ids});
   {
     const c10::NoGradGuard no_grad;
-    learner.model()->named_parameters()["block_1.feed_forward.w_1"][3][2] = std::nan("");
+    learner.model().named_parameters()["block_1.feed_forward.w_1"][3][2] = std::nan("");
   }
-  const auto before = copies(learner.model()->parameters());
-  learner.step(1, kRate, ids);
-  learner.step(2, kRate, ids);
+  const auto before = copies(learner.model().parameters());
+  learner.step(1, kRate, {.ids = ids});
+  learner.step(2, kRate, {.ids = ids});
   CHECK(learner.failed_step() == 1);
-  const auto after = learner.model()->parameters();
+  const auto after = learner.model().parameters();
   for (size_t i = 0; i < after.size(); ++i) CHECK(after[i].equal(before[i]) == !before[i].isnan().any().item<bool>());
 }
 
@@ -161,10 +162,10 @@ TEST_CASE("steps with recomputation are those without, bit for bit, with dropout
                     at::kCPU);
     for (int64_t step = 0; step < 3; ++step) {
       at::manual_seed(step);
-      learner.step(step, kRate, random_ids(8));
+      learner.step(step, kRate, {.ids = random_ids(8)});
     }
-    auto tensors = learner.model()->parameters();
-    for (const auto& buffer : learner.model()->buffers()) tensors.push_back(buffer);
+    auto tensors = learner.model().parameters();
+    for (const auto& buffer : learner.model().buffers()) tensors.push_back(buffer);
     return copies(tensors);
   };
   const auto with = after_three(true), without = after_three(false);
@@ -175,15 +176,15 @@ TEST_CASE("steps with recomputation are those without, bit for bit, with dropout
 TEST_CASE("a gain under feedback moves once a step, and not at a step that changes nothing", "[feedback]") {
   Learner learner(learner_config({"model.sas.beta_ff.feedback.power=0.5", "model.sas.beta_ff.feedback.target=0.9"}),
                   at::kCPU);
-  const auto gain = [&] { return learner.model()->named_buffers()["block_0.beta_ff.value"].item<double>(); };
+  const auto gain = [&] { return learner.model().named_buffers()["block_0.beta_ff.value"].item<double>(); };
   const auto ids = random_ids(8);
   const double start = gain();
-  learner.step(0, kRate, ids);
+  learner.step(0, kRate, {.ids = ids});
   const double moved = gain();
   CHECK(moved != start);
-  learner.step(1, kRate, ids, at::full_like(ids, kIgnoredTarget));
+  learner.step(1, kRate, {.ids = ids, .labels = at::full_like(ids, kIgnoredTarget)});
   CHECK(gain() == moved);
-  learner.step(2, kRate, ids);
+  learner.step(2, kRate, {.ids = ids});
   CHECK(gain() != moved);
 }
 

@@ -55,9 +55,9 @@ TEST_CASE("attention entropy is the mean over causal rows of each head", "[stati
   const auto config = test::resolved(test::small_config(block));
   auto model = test::random_gpt(config);
   const auto ids = test::random_ids(config);
-  const auto line = activation_statistics(model, ids);
+  const auto line = activation_statistics(*model, {.ids = ids});
   const c10::NoGradGuard no_grad;
-  const auto states = model->hidden_states(ids);
+  const auto states = model->hidden_states({.ids = ids});
   for (int64_t layer = 0; layer < config.n_layer; ++layer) {
     const auto& module = *model->blocks()[static_cast<size_t>(layer)];
     auto norm = std::dynamic_pointer_cast<NormImpl>(module.named_modules()["norm_1"]);
@@ -83,7 +83,7 @@ TEST_CASE("entropy is that of equal weights at the start of a skipless block, an
   double most = 0;
   for (int64_t i = 1; i <= config.context_length; ++i) most += std::log(static_cast<double>(i));
   most /= static_cast<double>(config.context_length);
-  const auto start = activation_statistics(model, ids);
+  const auto start = activation_statistics(*model, {.ids = ids});
   CHECK(start.at("entropy").at("block_1")[0].get<double>() == near(most));
 
   test::randomise(*model);
@@ -93,7 +93,7 @@ TEST_CASE("entropy is that of equal weights at the start of a skipless block, an
       if (parameter.key().ends_with("w_qk")) parameter.value().mul_(1e4);
     }
   }
-  const auto sharp = activation_statistics(model, ids);
+  const auto sharp = activation_statistics(*model, {.ids = ids});
   // Exactly 0 weights have 0 ln 0 = 0; a few rows may still share.
   for (const auto& head : sharp.at("entropy").at("block_0")) CHECK(head.get<double>() < 0.1 * most);
 }
@@ -102,9 +102,9 @@ TEST_CASE("root mean square and kurtosis are those of the embeddings and of each
   const auto config = test::resolved(test::small_config("sas_p"));
   auto model = test::random_gpt(config);
   const auto ids = test::random_ids(config);
-  const auto line = activation_statistics(model, ids);
+  const auto line = activation_statistics(*model, {.ids = ids});
   const c10::NoGradGuard no_grad;
-  auto states = model->hidden_states(ids);
+  auto states = model->hidden_states({.ids = ids});
   states.back() = model->blocks().back()->forward(states[states.size() - 2], AttentionMask{});
   REQUIRE(line.at("rms").size() == states.size());
   for (size_t i = 0; i < states.size(); ++i) {
@@ -128,7 +128,7 @@ TEST_CASE("gradient norms add up from parts to blocks to the whole", "[statistic
   const auto config = test::resolved(test::small_config("sas"));
   auto model = test::random_gpt(config);
   CHECK(gradient_norms(*model, 1).empty());
-  model->next_token_loss(test::random_ids(config)).sum.backward();
+  model->loss({.ids = test::random_ids(config)}).sum.backward();
   const auto norms = gradient_norms(*model, 1);
   double all = 0, of_block = 0, parts = 0;
   for (const auto& parameter : model->named_parameters()) {
@@ -177,7 +177,7 @@ TEST_CASE("lambda and the rms that gains follow are there where a model has them
   Gpt model(config);
   model->train();
   model->begin_step(3);
-  model->next_token_loss(test::random_ids(config)).sum.backward();
+  model->loss({.ids = test::random_ids(config)}).sum.backward();
   model->end_step(torch::zeros({}));
   const auto line = followed(*model);
   CHECK(line.at("lambda").size() == static_cast<size_t>(config.n_layer));
@@ -192,7 +192,7 @@ TEST_CASE("statistics leave parameters, gradients, mode and generators as they a
   auto model = test::random_gpt(config);
   const auto ids = test::random_ids(config);
   model->train();
-  model->next_token_loss(ids).sum.backward();
+  model->loss({.ids = ids}).sum.backward();
   std::vector<at::Tensor> before;
   for (const auto& parameter : model->parameters()) {
     before.push_back(parameter.detach().clone());
@@ -201,7 +201,7 @@ TEST_CASE("statistics leave parameters, gradients, mode and generators as they a
   torch::manual_seed(5);
   const auto expected = torch::rand({3});
   torch::manual_seed(5);
-  activation_statistics(model, ids);
+  activation_statistics(*model, {.ids = ids});
   gradient_norms(*model, 1);
   gains(*model);
   CHECK(at::equal(torch::rand({3}), expected));

@@ -145,16 +145,16 @@ TEST_CASE("in half precision every block's residual stream, loss and gradients a
     const auto ids = random_ids(8);
     {
       const Autocast autocast(at::kCPU, precision);
-      for (const auto& state : half.model()->hidden_states(ids)) CHECK(state.scalar_type() == at::kFloat);
+      for (const auto& state : half.model().hidden_states({.ids = ids})) CHECK(state.scalar_type() == at::kFloat);
     }
-    const auto a = exact.step(0, 0, ids), b = half.step(0, 0, ids);
+    const auto a = exact.step(0, 0, {.ids = ids}), b = half.step(0, 0, {.ids = ids});
     CHECK(b.loss.sum.scalar_type() == at::kFloat);
     CHECK(b.loss.sum.item<double>() == Approx(a.loss.sum.item<double>()).epsilon(tolerance));
     CHECK(b.gradient_norm.item<double>() == Approx(a.gradient_norm.item<double>()).epsilon(tolerance));
     // The test can fail: something did run in half precision.
     CHECK(b.gradient_norm.item<double>() != a.gradient_norm.item<double>());
     double difference = 0, size = 0;
-    const auto expected = gradients_of(exact.model()->parameters()), found = gradients_of(half.model()->parameters());
+    const auto expected = gradients_of(exact.model().parameters()), found = gradients_of(half.model().parameters());
     REQUIRE(expected.size() == found.size());
     for (size_t i = 0; i < expected.size(); ++i) {
       CHECK(found[i].scalar_type() == at::kFloat);
@@ -190,34 +190,34 @@ TEST_CASE("an fp16 step whose gradient is not finite is skipped and halves the s
           "[precision][scaler]") {
   Learner learner(test::small_run_config(), at::kCPU, Precision::fp16);
   const auto ids = random_ids(8);
-  learner.step(0, 1e-3, ids);
+  learner.step(0, 1e-3, {.ids = ids});
   CHECK(learner.scaler()->skipped() == 0);
   auto state = learner.scaler()->state();
   state.at("loss_scale.scale").fill_(1e9);  // gradients of a few thousandths leave the range
-  const auto before = copies(learner.model()->parameters());
+  const auto before = copies(learner.model().parameters());
   std::map<std::string, at::Tensor> moments;
   for (const auto& [name, tensor] : learner.optimizer().state()) moments.emplace(name, tensor.clone());
-  const auto skipped = learner.step(1, 1e-3, ids);
+  const auto skipped = learner.step(1, 1e-3, {.ids = ids});
   CHECK_FALSE(std::isfinite(skipped.gradient_norm.item<double>()));
   CHECK(std::isfinite(skipped.loss.sum.item<double>()));
   CHECK(skipped.loss.count.item<int64_t>() == 8 * 15);
   CHECK(learner.scaler()->scale().item<double>() == 5e8);
   CHECK(learner.scaler()->skipped() == 1);
-  const auto after = learner.model()->parameters();
+  const auto after = learner.model().parameters();
   for (size_t i = 0; i < after.size(); ++i) CHECK(after[i].equal(before[i]));
   for (const auto& [name, tensor] : learner.optimizer().state()) CHECK(tensor.equal(moments.at(name)));
   CHECK(learner.failed_step() == -1);
   state.at("loss_scale.scale").fill_(1024);
-  learner.step(2, 1e-3, ids);
+  learner.step(2, 1e-3, {.ids = ids});
   CHECK(learner.scaler()->skipped() == 1);
-  CHECK_FALSE(learner.model()->parameters()[0].equal(before[0]));
+  CHECK_FALSE(learner.model().parameters()[0].equal(before[0]));
 }
 
 TEST_CASE("an infinite weight in fp16 collapses the scale after 17 skipped steps, and is named",
           "[precision][scaler]") {
   Learner learner(test::small_run_config(), at::kCPU, Precision::fp16);
   const auto ids = random_ids(8);
-  learner.step(0, 1e-3, ids);
+  learner.step(0, 1e-3, {.ids = ids});
   std::string name = "block_1.feed_forward.w_1";
   double value = INFINITY;
   std::string found = "parameter block_1.feed_forward.w_1";
@@ -228,20 +228,20 @@ TEST_CASE("an infinite weight in fp16 collapses the scale after 17 skipped steps
   }
   {
     const c10::NoGradGuard no_grad;
-    learner.model()->named_parameters()[name][3][2] = value;
+    learner.model().named_parameters()[name][3][2] = value;
   }
   for (int64_t step = 1; step <= 16; ++step) {
-    const auto skipped = learner.step(step, 1e-3, ids);
+    const auto skipped = learner.step(step, 1e-3, {.ids = ids});
     // A loss that is not finite is not counted.
     CHECK(skipped.loss.sum.item<double>() == 0);
     CHECK(skipped.loss.count.item<int64_t>() == 0);
   }
   CHECK(learner.scaler()->scale().item<double>() == 1);
   CHECK(learner.failed_step() == -1);
-  learner.step(17, 1e-3, ids);
+  learner.step(17, 1e-3, {.ids = ids});
   CHECK(learner.failed_step() == 17);
   CHECK(learner.scaler()->skipped() == 17);
-  CHECK(learner.first_non_finite(ids) == found);
+  CHECK(learner.first_non_finite({.ids = ids}) == found);
 }
 
 }  // namespace skipless

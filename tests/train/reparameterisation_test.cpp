@@ -71,7 +71,7 @@ std::vector<std::vector<at::Tensor>> trajectory(Gpt& model, const MakeUpdate& ma
   std::vector<std::vector<at::Tensor>> result{matrices(model)};
   for (int64_t step = 0; step < kSteps; ++step) {
     const auto ids = at::randint(17, {4, 7}, at::kLong);
-    accumulate_gradients(model->parameters(), 1, [&](int64_t) { return model->next_token_loss(ids); });
+    accumulate_gradients(model->parameters(), 1, [&](int64_t) { return model->loss({.ids = ids}); });
     if (step == 0) {
       for (const auto& item : model->named_parameters()) {
         INFO(item.key());

@@ -1,0 +1,15 @@
+#include "models/make_model.h"
+
+#include "models/gpt.h"
+
+namespace skipless {
+
+Transformer make_model(const ModelConfig& config) {
+  switch (config.kind) {
+    case ModelKind::gpt:
+      return std::make_shared<GptImpl>(config);
+  }
+  TORCH_CHECK(false, "a model kind outside the enum");
+}
+
+}  // namespace skipless
