@@ -48,6 +48,10 @@ def address_of_hub(text):
 
 
 class Download:
+    """Files of one dataset. Another kind of server overrides url_of, authorise and refusal."""
+
+    refusal = "this dataset needs a login: accept its terms on its page and set HF_TOKEN"
+
     def __init__(self, base, repository, revision, timeout, retries, pause):
         self.base = address_of_hub(base)
         self.repository = repository
@@ -56,13 +60,20 @@ class Download:
         self.retries = retries
         self.pause = pause
 
+    def url_of(self, path):
+        return (f"{self.base}/datasets/{self.repository}/resolve/{urllib.parse.quote(self.revision, safe='')}/"
+                f"{urllib.parse.quote(path)}")
+
+    def authorise(self, request):
+        if os.environ.get("HF_TOKEN"):
+            # Not sent on to the storage that the hub redirects to.
+            request.add_unredirected_header("Authorization", f"Bearer {os.environ['HF_TOKEN']}")
+
     def open(self, url, first=0):
         request = urllib.request.Request(url, headers={"User-Agent": "skipless", "Accept-Encoding": "identity"})
         if first > 0:
             request.add_header("Range", f"bytes={first}-")
-        if os.environ.get("HF_TOKEN"):
-            # Not sent on to the storage that the hub redirects to.
-            request.add_unredirected_header("Authorization", f"Bearer {os.environ['HF_TOKEN']}")
+        self.authorise(request)
         return urllib.request.urlopen(request, timeout=self.timeout)
 
     def retrying(self, what, attempt):
@@ -73,8 +84,7 @@ class Download:
                 return attempt()
             except urllib.error.HTTPError as error:
                 if error.code in (401, 403):
-                    raise Fault(f"{what}: the server answers {error.code}: this dataset needs a login: accept its "
-                                "terms on its page and set HF_TOKEN") from error
+                    raise Fault(f"{what}: the server answers {error.code}: {self.refusal}") from error
                 if error.code == 404:
                     raise Fault(f"{what}: the server answers 404: there is no such dataset or file") from error
                 if error.code not in (408, 416, 429) and error.code < 500:
@@ -114,8 +124,7 @@ class Download:
 
     def fetch(self, path, size, sha256, target):
         part = target.with_name(target.name + ".part")
-        url = (f"{self.base}/datasets/{self.repository}/resolve/{urllib.parse.quote(self.revision, safe='')}/"
-               f"{urllib.parse.quote(path)}")
+        url = self.url_of(path)
         for last in (False, True):
             self.fetch_part(url, path, size, part)
             if sha256 is None or hash_of(part) == sha256:

@@ -89,6 +89,7 @@ if ! $quick; then
   done
 
   check "datasets from a server at fault" .venv/bin/python tests/scripts/download_test.py
+  check "GLUE from a server at fault" .venv/bin/python tests/scripts/glue_test.py
   check "datasets through the datasets package" .venv/bin/python tests/scripts/export_test.py build/release/skipless
   check "shell scripts" shellcheck scripts/*.sh .ci/run
   check "one-way includes" .venv/bin/python scripts/check_includes.py
