@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "cli/standard_output.h"
+#include "configs/printable.h"
 
 namespace skipless {
 
@@ -23,7 +24,7 @@ class ConsoleSink : public spdlog::sinks::base_sink<std::mutex> {
       const auto level = spdlog::level::to_string_view(message.level);
       line = std::string(level.data(), level.size()) + ": ";
     }
-    line.append(message.payload.data(), message.payload.size());
+    line += printable_lines({message.payload.data(), message.payload.size()});
     line += '\n';
     if (is_problem) {
       write_standard_error(line);

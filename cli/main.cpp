@@ -24,9 +24,10 @@ namespace {
 constexpr int kFailed = 1;
 constexpr int kUserMistake = 2;
 
+/// What comes from file names and files must not steer the terminal.
 int fail(int code, const std::string& message) {
   std::fflush(stdout);
-  skipless::write_standard_error(fmt::format("error: {}\n", message));
+  skipless::write_standard_error(fmt::format("error: {}\n", skipless::printable_lines(message)));
   return code;
 }
 

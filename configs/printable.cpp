@@ -37,6 +37,17 @@ std::string printable(std::string_view text, std::size_t most) {
   return out;
 }
 
+std::string printable_lines(std::string_view text) {
+  std::string out;
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = text.find('\n', begin);
+    out += printable(text.substr(begin, end - begin), std::string_view::npos);
+    if (end == std::string_view::npos) return out;
+    out += '\n';
+    begin = end + 1;
+  }
+}
+
 std::string in_quotes(std::string_view text) {
   return fmt::format("'{}'", printable(text));
 }

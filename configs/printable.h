@@ -13,6 +13,9 @@ std::string printable(std::string_view text, std::size_t most = 80);
 /// printable() between single quotes.
 std::string in_quotes(std::string_view text);
 
+/// A message of several lines, whole: each line as printable().
+std::string printable_lines(std::string_view text);
+
 /// Characters that are not shown, or that change how their neighbours are shown.
 bool is_invisible(char32_t code);
 

@@ -52,4 +52,23 @@ TEST_CASE("numbers of prepare are taken as they stand or refused", "[program][ar
   CHECK_FALSE(std::filesystem::exists(folder.path() / "out"));
 }
 
+TEST_CASE("a file's name cannot steer the terminal, in no message", "[program][arguments]") {
+  const std::string tokenizer =
+      fmt::format("--tokenizer '{}/data/tokenizers/python_4096' --out out", SKIPLESS_SOURCE_DIR);
+  const test::TemporaryFolder folder;
+  for (const std::string command : {"info", "train --run r", "eval", "generate --prompt x", "convert"}) {
+    INFO(command);
+    const Result result = test::shell(folder.path(), fmt::format("\"$skipless\" {} $'no\\x1b[2Jfile'{}", command,
+                                                                 command == "convert" ? " out" : ""));
+    CHECK(result.code == 2);
+    CHECK_THAT(result.out + result.err, Contains("no\\x1b[2Jfile") && !Contains("\x1b"));
+  }
+  // A warning is one too.
+  const Result result =
+      test::shell(folder.path(), "printf '\\xff' > $'bad\\x1b.py'; echo x > 1.py; echo y > 2.py\n" +
+                                     fmt::format("\"$skipless\" prepare . --glob '*.py' {}", tokenizer));
+  CHECK(result.code == 0);
+  CHECK_THAT(result.out + result.err, Contains("bad\\x1b.py") && !Contains("\x1b"));
+}
+
 }  // namespace skipless

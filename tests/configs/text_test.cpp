@@ -85,6 +85,8 @@ TEST_CASE("text is shown without anything that acts on a terminal", "[configs][t
   CHECK(printable("\xC2\x9B\xE2\x80\xAE") == "\\u009b\\u202e");
   CHECK(printable("abcdef", 3) == "abc...");
   CHECK(printable("abc", 3) == "abc");
+  CHECK(printable_lines("a\x1B[2J\n\nb\r") == "a\\x1b[2J\n\nb\\x0d");
+  CHECK(printable_lines("").empty());
 }
 
 TEST_CASE("the first byte that is not UTF-8 is found", "[configs][text]") {
