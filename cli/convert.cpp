@@ -100,23 +100,23 @@ RunConfig run_config(const ConvertOptions& options, const ModelConfig& model) {
   return config;
 }
 
-struct Tokenizer {
+struct FoundTokenizer {
   std::string hash;
   std::string json;
 };
 
-Tokenizer tokenizer_in(const fs::path& folder, const ModelConfig& model) {
+FoundTokenizer tokenizer_in(const fs::path& folder, const ModelConfig& model) {
   const auto tokenizer = read_tokenizer(folder);
-  if (tokenizer.vocab_size() > model.vocab_size) {
+  if (tokenizer->vocab_size() > model.vocab_size) {
     throw UserError(fmt::format("'{}' has a tokenizer of {} tokens, but the model's vocabulary has {}", folder.string(),
-                                tokenizer.vocab_size(), model.vocab_size));
+                                tokenizer->vocab_size(), model.vocab_size));
   }
-  return {.hash = tokenizer.hash(), .json = tokenizer_json_of(folder)};
+  return {.hash = tokenizer->hash(), .json = tokenizer_json_of(folder)};
 }
 
 /// That of `--data`, else the one beside the weights in their folder. One that cannot be used is noted: the weights
 /// can.
-std::optional<Tokenizer> find_tokenizer(const ConvertOptions& options, ImportedModel& imported) {
+std::optional<FoundTokenizer> find_tokenizer(const ConvertOptions& options, ImportedModel& imported) {
   if (!options.data.empty()) {
     PreparedData::open(options.data);
     return tokenizer_in(options.data, imported.config);

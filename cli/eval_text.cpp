@@ -13,9 +13,9 @@
 #include "cli/not_empty.h"
 #include "cli/option_checks.h"
 #include "configs/error.h"
-#include "data/bpe_encoder.h"
 #include "data/chunking.h"
 #include "data/document_reader.h"
+#include "data/tokenizer.h"
 #include "eval/text_loss.h"
 #include "train/non_finite.h"
 #include "train/run_tokenizer.h"
@@ -50,10 +50,10 @@ void leave_out(const InputFile& file, const SkippedDocument& skipped) {
   spdlog::warn("left out: '{}' is {}", skipped.place, skipped.reason);
 }
 
-TextResult evaluate(const LoadedRun& run, Gpt& gpt, const BpeTokenizer& tokenizer, const EvalTextOptions& options) {
+TextResult evaluate(const LoadedRun& run, Gpt& gpt, const Tokenizer& tokenizer, const EvalTextOptions& options) {
   const InputFiles inputs = find_input_files(options.inputs);
   TextLoss loss(gpt, run.device, windows_for(run.config, options.stride));
-  BpeEncoder encoder(tokenizer);
+  const auto encoder = tokenizer.make_encoder();
   // A model of packed chunks has seen texts begin behind an end-of-text token, which so predicts the first token.
   const Chunking chunking = chunking_with(run.config.data.chunking, tokenizer);
   const bool packed = chunking.kind == ChunkKind::packed;
@@ -62,7 +62,7 @@ TextResult evaluate(const LoadedRun& run, Gpt& gpt, const BpeTokenizer& tokenize
     std::optional<int32_t> first;
     if (packed) loss.append({&chunking.end_of_text, 1});
     try {
-      encoder.encode(document.text, [&](std::span<const int32_t> ids, std::size_t) {
+      encoder->encode(document.text, [&](std::span<const int32_t> ids, std::size_t) {
         if (!first && !ids.empty()) first = ids.front();
         loss.append(ids);
       });
@@ -114,8 +114,9 @@ void add_eval_text_options(CLI::App& command, EvalTextOptions& options, const st
 
 void eval_text(const LoadedRun& run, const std::string& folder, const EvalTextOptions& options, bool json) {
   Gpt gpt = causal_model(run, folder, "eval --text needs");
-  const BpeTokenizer tokenizer = run_tokenizer(run, folder, options.tokenizer);
-  const TextResult result = evaluate(run, gpt, tokenizer, options);
+  const auto tokenizer = run_tokenizer(run, folder, options.tokenizer);
+  require_lossless(*tokenizer, "'skipless eval --text'");
+  const TextResult result = evaluate(run, gpt, *tokenizer, options);
   require_finite_loss(result.loss.loss(), *run.model);
   if (!json) {
     fmt::print(

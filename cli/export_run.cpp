@@ -42,7 +42,7 @@ void export_run(const std::string& run, const std::string& out, const std::strin
   const fs::path tokenizer = RunPaths{run}.tokenizer();
   std::error_code ignored;
   const bool has_tokenizer = fs::exists(tokenizer, ignored);
-  const auto end_of_text = has_tokenizer ? end_of_text_id(read_tokenizer(tokenizer)) : std::nullopt;
+  const auto end_of_text = has_tokenizer ? end_of_text_id(*read_tokenizer(tokenizer)) : std::nullopt;
   const ExportedModel exported =
       to == "gpt2" ? export_gpt2(config, state, end_of_text) : export_official(config, state);
   const fs::path folder = out;

@@ -65,7 +65,7 @@ std::string read_prompt(const std::string& name) {
 
 /// Ids of the prompt, which is text throughout: the name of a special token in it is only its characters. An empty one
 /// is the beginning of a text, which is what follows an end.
-std::vector<int32_t> prompt_ids(const std::string& prompt, const BpeTokenizer& tokenizer) {
+std::vector<int32_t> prompt_ids(const std::string& prompt, const Tokenizer& tokenizer) {
   if (const auto invalid = find_invalid_utf8(prompt)) {
     throw UserError(fmt::format("the prompt is not UTF-8: byte 0x{:02X} at offset {}",
                                 static_cast<unsigned char>(prompt[*invalid]), *invalid));
@@ -99,7 +99,9 @@ void run_generate(const GenerateOptions& options) {
   const LoadedRun run = load_run(options.run, options.checkpoint, options.device);
   Gpt gpt = causal_model(run, options.run, "generate needs");
   const ModelConfig& model = run.config.model;
-  const BpeTokenizer tokenizer = run_tokenizer(run, options.run, options.tokenizer);
+  const auto run_tokens = run_tokenizer(run, options.run, options.tokenizer);
+  const Tokenizer& tokenizer = *run_tokens;
+  require_lossless(tokenizer, "'skipless generate'");
   if (options.sampling.top_k > model.vocab_size) {
     spdlog::warn("--top-k {} is more than the vocabulary: all its {} tokens are taken", options.sampling.top_k,
                  model.vocab_size);

@@ -17,13 +17,6 @@ constexpr std::size_t kShortWord = 64;
 constexpr std::size_t kVeryLongWord = 1 << 16;
 constexpr std::size_t kBlock = 1 << 16;
 
-void require_utf8(std::string_view text) {
-  const auto invalid = find_invalid_utf8(text);
-  if (!invalid) return;
-  throw UserError(
-      fmt::format("not valid UTF-8: byte 0x{:02X} at offset {}", static_cast<std::uint8_t>(text[*invalid]), *invalid));
-}
-
 }  // namespace
 
 BpeEncoder::BpeEncoder(const BpeTokenizer& tokenizer, std::size_t cache_bytes)

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -14,22 +12,17 @@
 namespace skipless {
 
 /// For one thread at a time; the tokenizer, which must outlive it, can be shared.
-class BpeEncoder {
+class BpeEncoder final : public TextEncoder {
  public:
   static constexpr std::size_t kLongestPiece = std::size_t{1} << 21;
 
   /// `cache_bytes`: what the words seen before may take.
   explicit BpeEncoder(const BpeTokenizer& tokenizer, std::size_t cache_bytes = WordCache::kDefaultBytes);
 
-  /// Appends the ids of `text`. Special tokens are ordinary text here. UserError, with the byte's offset, for text that
-  /// is not valid UTF-8, for a byte that the tokenizer has no token for, and for more than kLongestPiece bytes without
-  /// the end of a word or number (merging them takes 20 times their memory).
-  void encode(std::string_view text, std::vector<std::int32_t>& ids);
-
-  /// The same in blocks of bounded size, for texts of any length. `blocks` sees the ids in order, and how many bytes of
-  /// the text are encoded by then.
-  using Blocks = std::function<void(std::span<const std::int32_t> ids, std::size_t bytes)>;
-  void encode(std::string_view text, const Blocks& blocks);
+  /// Refuses also a byte that the tokenizer has no token for, and more than kLongestPiece bytes without the end of a
+  /// word or number (merging them takes 20 times their memory).
+  void encode(std::string_view text, std::vector<std::int32_t>& ids) override;
+  void encode(std::string_view text, const Blocks& blocks) override;
 
  private:
   void encode_piece(std::string_view piece, std::size_t offset, std::vector<std::int32_t>& ids);

@@ -1,7 +1,6 @@
 #include "data/bpe_tokenizer.h"
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -10,38 +9,10 @@
 #include "data/bpe_encoder.h"
 #include "data/byte_alphabet.h"
 #include "data/strict_json.h"
+#include "data/text_cut.h"
+#include "data/tokenizer_hasher.h"
 
 namespace skipless {
-namespace {
-
-/// Feeds numbers and texts to a hash in a form in which no two lists of values look alike.
-class Hasher {
- public:
-  Hasher() : state_(XXH3_createState()) { XXH3_128bits_reset(state_); }
-  ~Hasher() { XXH3_freeState(state_); }
-  Hasher(const Hasher&) = delete;
-  Hasher& operator=(const Hasher&) = delete;
-
-  void add(std::uint64_t value) {
-    unsigned char bytes[8];
-    for (int i = 0; i < 8; ++i) bytes[i] = static_cast<unsigned char>(value >> (8 * i));
-    XXH3_128bits_update(state_, bytes, sizeof(bytes));
-  }
-  void add(std::string_view text) {
-    add(text.size());
-    XXH3_128bits_update(state_, text.data(), text.size());
-  }
-  std::string hex() const {
-    const XXH128_hash_t hash = XXH3_128bits_digest(state_);
-    return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
-  }
-
- private:
-  XXH3_state_t* state_;
-};
-
-}  // namespace
-
 BpeTokenizer::BpeTokenizer(const BpeContent& content) : merges_(content.merges.size()), source_(content.source) {
   if (content.vocab.empty()) throw UserError(fmt::format("'{}': the vocabulary is empty", source_));
   make_room(content);
@@ -126,7 +97,7 @@ void BpeTokenizer::mark_specials(const BpeContent& content) {
 }
 
 std::string BpeTokenizer::compute_hash() const {
-  Hasher hasher;
+  TokenizerHasher hasher;
   hasher.add("skipless byte-level BPE 1, pieces of GPT-2");
   hasher.add(ids_.size());
   for (std::size_t id = 0; id < tokens_.size(); ++id) {
@@ -149,10 +120,12 @@ std::optional<std::int32_t> BpeTokenizer::special_token_id(std::string_view text
   return place->second;
 }
 
-std::vector<std::int32_t> BpeTokenizer::encode(std::string_view text) const {
-  std::vector<std::int32_t> ids;
-  BpeEncoder(*this).encode(text, ids);
-  return ids;
+std::unique_ptr<TextEncoder> BpeTokenizer::make_encoder(std::size_t cache_bytes) const {
+  return std::make_unique<BpeEncoder>(*this, cache_bytes);
+}
+
+std::unique_ptr<TextCutter> BpeTokenizer::make_cutter() const {
+  return std::make_unique<ByteLevelCutter>();
 }
 
 std::string BpeTokenizer::decode(std::span<const std::int32_t> ids) const {

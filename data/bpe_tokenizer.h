@@ -15,6 +15,7 @@
 
 #include "data/merge_table.h"
 #include "data/pretokenizer.h"
+#include "data/tokenizer.h"
 
 namespace skipless {
 
@@ -26,43 +27,35 @@ struct BpeContent {
   std::vector<std::pair<std::string, std::int64_t>> specials;  // text, id; may stand in vocab too
 };
 
-class BpeTokenizer {
+class BpeTokenizer final : public Tokenizer {
  public:
-  /// One more than the largest id that a tokenizer may use.
-  static constexpr std::int64_t kMaxVocabSize = std::int64_t{1} << 24;
-
   /// UserError for ids that are negative, too large or given twice, specials that contradict the vocabulary, merges
   /// that stand twice or whose parts or result are not in the vocabulary.
   explicit BpeTokenizer(const BpeContent& content);
 
-  /// Largest id + 1: what a model's embedding needs. Ids may have gaps.
-  std::int64_t vocab_size() const { return static_cast<std::int64_t>(tokens_.size()); }
-  /// Ids below vocab_size() that no token has.
-  std::int64_t unused_ids() const { return unused_ids_; }
-
-  /// 32 hexadecimal digits (XXH3, 128 bits) over vocabulary, merges and specials: equal for the two kinds of files of
-  /// one tokenizer.
-  const std::string& hash() const { return hash_; }
-
-  /// Whether a token has this id, and whether it is a special one.
-  bool has_id(std::int32_t id) const {
+  std::string_view kind() const override { return "byte-level BPE"; }
+  bool is_lossless() const override { return true; }
+  std::int64_t vocab_size() const override { return static_cast<std::int64_t>(tokens_.size()); }
+  std::int64_t unused_ids() const override { return unused_ids_; }
+  /// Over vocabulary, merges and specials.
+  const std::string& hash() const override { return hash_; }
+  bool has_id(std::int32_t id) const override {
     return id >= 0 && id < vocab_size() && tokens_[static_cast<std::size_t>(id)].in_use;
   }
-  bool is_special(std::int32_t id) const { return has_id(id) && tokens_[static_cast<std::size_t>(id)].special; }
-
+  bool is_special(std::int32_t id) const override {
+    return has_id(id) && tokens_[static_cast<std::size_t>(id)].special;
+  }
   /// Special tokens: those that the file lists, and those that no merging of bytes can make (vocab.json has no list).
-  /// Text never becomes one, even where it spells one: only a pipeline inserts them, by this id.
-  std::optional<std::int32_t> special_token_id(std::string_view text) const;
+  std::optional<std::int32_t> special_token_id(std::string_view text) const override;
 
-  /// Ids of `text`; see BpeEncoder, which is faster for more than one text.
-  std::vector<std::int32_t> encode(std::string_view text) const;
+  /// A BpeEncoder.
+  std::unique_ptr<TextEncoder> make_encoder(std::size_t cache_bytes) const override;
+  std::unique_ptr<TextCutter> make_cutter() const override;
 
   /// The bytes of the tokens, joined: decode(encode(text)) == text. Ids that were cut or generated may give invalid
-  /// UTF-8. A special token gives its name. UserError for an id that no token has.
-  std::string decode(std::span<const std::int32_t> ids) const;
-
-  /// The equivalent tokenizer.json, as the `tokenizers` package reads it.
-  std::string to_json() const;
+  /// UTF-8.
+  std::string decode(std::span<const std::int32_t> ids) const override;
+  std::string to_json() const override;
 
  private:
   friend class BpeEncoder;

@@ -11,7 +11,8 @@
 namespace skipless {
 namespace {
 
-constexpr std::array<std::string_view, 5> kEndOfText = {"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "[EOS]"};
+constexpr std::array<std::string_view, 6> kEndOfText = {"<|endoftext|>", "<|end_of_text|>", "</s>",
+                                                        "<eos>",         "[EOS]",           "[SEP]"};
 
 }  // namespace
 
@@ -21,14 +22,14 @@ std::span<const EnumName<ChunkKind>> enum_names(ChunkKind) {
   return kNames;
 }
 
-std::optional<std::int32_t> end_of_text_id(const BpeTokenizer& tokenizer) {
+std::optional<std::int32_t> end_of_text_id(const Tokenizer& tokenizer) {
   for (const std::string_view name : kEndOfText) {
     if (const auto id = tokenizer.special_token_id(name)) return id;
   }
   return std::nullopt;
 }
 
-Chunking chunking_with(ChunkKind kind, const BpeTokenizer& tokenizer) {
+Chunking chunking_with(ChunkKind kind, const Tokenizer& tokenizer) {
   if (kind == ChunkKind::documents) return {};
   if (const auto id = end_of_text_id(tokenizer)) return {.kind = kind, .end_of_text = *id};
   throw UserError(

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "configs/schema.h"
-#include "data/bpe_tokenizer.h"
+#include "data/tokenizer.h"
 
 namespace skipless {
 
@@ -23,11 +23,11 @@ struct Chunking {
   std::int32_t end_of_text = -1;  // packed: the id between documents
 };
 
-/// The special token that ends a text: <|endoftext|>, or the first of <|end_of_text|>, </s>, <eos>, [EOS] that the
-/// tokenizer has.
-std::optional<std::int32_t> end_of_text_id(const BpeTokenizer& tokenizer);
+/// The special token that ends a text: <|endoftext|>, or the first of <|end_of_text|>, </s>, <eos>, [EOS], [SEP]
+/// that the tokenizer has.
+std::optional<std::int32_t> end_of_text_id(const Tokenizer& tokenizer);
 
 /// With the tokenizer's end-of-text token. UserError when packed chunks are asked for and it has none.
-Chunking chunking_with(ChunkKind kind, const BpeTokenizer& tokenizer);
+Chunking chunking_with(ChunkKind kind, const Tokenizer& tokenizer);
 
 }  // namespace skipless

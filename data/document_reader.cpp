@@ -9,6 +9,7 @@
 #include "configs/error.h"
 #include "configs/printable.h"
 #include "data/strict_json.h"
+#include "data/text_cut.h"
 
 namespace skipless {
 namespace {
@@ -72,7 +73,7 @@ void read_documents(const InputFile& file, const std::string& field, const Visit
                     const VisitSkipped& skip) {
   const std::vector<InputFile> files = {file};
   constexpr std::uint64_t kSeed = 0;
-  TextUnitReader reader(files, field, kSeed);
+  TextUnitReader reader(files, field, kSeed, std::make_shared<ByteLevelCutter>());
   std::string long_text;
   while (const auto unit = reader.next()) {
     if (unit->kind != TextUnit::Kind::part) {

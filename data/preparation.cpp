@@ -35,7 +35,7 @@ std::size_t threads_of(const PrepareOptions& options) {
 }  // namespace
 
 Preparation::Preparation(const PrepareOptions& options, const nlohmann::json& settings, const InputFiles& inputs,
-                         const BpeTokenizer& tokenizer, const PrepareHooks& hooks)
+                         const Tokenizer& tokenizer, const PrepareHooks& hooks)
     : options_(options),
       lock_(options.out),
       settings_(settings),
@@ -111,7 +111,7 @@ void Preparation::run() {
 
 void Preparation::encode_all() {
   const std::size_t threads = threads_of(options_);
-  TextUnitReader reader(inputs_.files, options_.field, options_.seed, position_);
+  TextUnitReader reader(inputs_.files, options_.field, options_.seed, tokenizer_.make_cutter(), position_);
   OrderedPipeline<TextUnit, EncodedUnit> pipeline(threads, kTextOnTheWay);
   pipeline.run([&] { return reader.next(); }, [](const TextUnit& unit) { return unit.text.size() + kUnitOverhead; },
                [&] {

@@ -7,11 +7,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "data/bpe_tokenizer.h"
 #include "data/input_files.h"
 #include "data/prepare.h"
 #include "data/prepare_journal.h"
 #include "data/token_shard_writer.h"
+#include "data/tokenizer.h"
 #include "data/unit_encoder.h"
 
 namespace skipless {
@@ -21,7 +21,7 @@ class Preparation {
   /// Goes on from a journal of the same `settings` in the folder, if its files are whole. The arguments must outlive
   /// it.
   Preparation(const PrepareOptions& options, const nlohmann::json& settings, const InputFiles& inputs,
-              const BpeTokenizer& tokenizer, const PrepareHooks& hooks);
+              const Tokenizer& tokenizer, const PrepareHooks& hooks);
   /// What was saved stays in the folder, for the next run to go on with.
   ~Preparation();
 
@@ -63,7 +63,7 @@ class Preparation {
   Lock lock_;
   const nlohmann::json& settings_;
   const InputFiles& inputs_;
-  const BpeTokenizer& tokenizer_;
+  const Tokenizer& tokenizer_;
   const PrepareHooks& hooks_;
   std::uint64_t threshold_ = 0;  // documents whose hash is below are held out
   InputPosition position_;       // behind what is written

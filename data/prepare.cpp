@@ -41,7 +41,7 @@ std::string fingerprint(const InputFiles& inputs) {
 }
 
 /// What decides the shards' bytes.
-json settings_of(const PrepareOptions& options, const InputFiles& inputs, const BpeTokenizer& tokenizer) {
+json settings_of(const PrepareOptions& options, const InputFiles& inputs, const Tokenizer& tokenizer) {
   return {{"tokenizer", tokenizer.hash()},
           {"field", options.field},
           {"validation_fraction", options.validation_fraction},
@@ -146,7 +146,7 @@ PrepareResult prepare(const PrepareOptions& options, const PrepareHooks& hooks) 
     throw UserError(fmt::format("--validation-fraction is {}, allowed are values above 0 and below 1",
                                 options.validation_fraction));
   }
-  const BpeTokenizer tokenizer = read_tokenizer(options.tokenizer);
+  const auto tokenizer = read_tokenizer(options.tokenizer);
   const InputFiles inputs = find_input_files(
       {.paths = options.paths, .globs = options.globs, .excludes = options.excludes, .never = options.out});
   const auto is_json_lines = [](const InputFile& file) { return file.is_json_lines(); };
@@ -156,7 +156,7 @@ PrepareResult prepare(const PrepareOptions& options, const PrepareHooks& hooks) 
   }
   refuse_run_folder(options.out);
   make_folder(options.out);
-  const json settings = settings_of(options, inputs, tokenizer);
+  const json settings = settings_of(options, inputs, *tokenizer);
   if (const auto data = find_preparation(options, settings, hooks)) {
     remove_journal(options.out);  // of a run that was killed at its very end
     return {.already_done = true,
@@ -172,7 +172,7 @@ PrepareResult prepare(const PrepareOptions& options, const PrepareHooks& hooks) 
   refuse_other_journal(options, settings);
 
   const std::string tokenizer_json = tokenizer_json_of(options.tokenizer);
-  Preparation preparation(options, settings, inputs, tokenizer, hooks);
+  Preparation preparation(options, settings, inputs, *tokenizer, hooks);
   preparation.run();
   const CorpusCount& count = preparation.count();
   for (const SkippedDocument& skipped : count.listed) {

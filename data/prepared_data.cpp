@@ -32,7 +32,7 @@ void check_manifest(const fs::path& folder, const TokenShard& train, const Token
   compare("validation", validation);
 }
 
-void check_tokenizer(const TokenShard& shard, const BpeTokenizer& tokenizer, const fs::path& file) {
+void check_tokenizer(const TokenShard& shard, const Tokenizer& tokenizer, const fs::path& file) {
   if (shard.tokenizer_hash() != tokenizer.hash()) {
     throw UserError(fmt::format("'{}' was made with the tokenizer {}, but '{}' is {}", shard.path().string(),
                                 shard.tokenizer_hash(), file.string(), tokenizer.hash()));
@@ -54,7 +54,7 @@ PreparedData PreparedData::open(const fs::path& folder) {
   const fs::path tokenizer_file = folder / prepared_files::kTokenizer;
   TokenShard train = TokenShard::open(folder / prepared_files::kTrain);
   TokenShard validation = TokenShard::open(folder / prepared_files::kValidation);
-  auto tokenizer = std::make_shared<const BpeTokenizer>(read_tokenizer(tokenizer_file));
+  std::shared_ptr<const Tokenizer> tokenizer = read_tokenizer(tokenizer_file);
   if (train.tokenizer_hash() != validation.tokenizer_hash()) {
     throw UserError(fmt::format("'{}' was made with the tokenizer {}, but '{}' with {}", train.path().string(),
                                 train.tokenizer_hash(), validation.path().string(), validation.tokenizer_hash()));

@@ -6,15 +6,15 @@
 #include <memory>
 #include <string>
 
-#include "data/bpe_tokenizer.h"
 #include "data/token_shard.h"
+#include "data/tokenizer.h"
 
 namespace skipless {
 
 struct PreparedData {
   TokenShard train;
   TokenShard validation;
-  std::shared_ptr<const BpeTokenizer> tokenizer;
+  std::shared_ptr<const Tokenizer> tokenizer;
   std::string tokenizer_hash;
   std::int64_t vocab_size = 0;
 

@@ -47,11 +47,11 @@ std::size_t last_safe_cut(PieceReader& pieces, std::string_view text) {
   }
 }
 
-std::optional<std::string> fault_of_pieces(PieceReader& pieces, std::string_view text, std::uint64_t offset) {
+std::optional<std::string> ByteLevelCutter::fault_of(std::string_view text, std::uint64_t offset) {
   if (text.size() <= BpeEncoder::kLongestPiece) return std::nullopt;
-  pieces.start(text);
+  pieces_.start(text);
   std::string_view piece;
-  while (pieces.next(piece)) {
+  while (pieces_.next(piece)) {
     if (piece.size() > BpeEncoder::kLongestPiece) {
       return fmt::format(
           "a text of which {} bytes from byte {} on have no end of a word or number in them; allowed are {}",

@@ -1,4 +1,4 @@
-// Where a long text can be cut so that its parts, encoded one by one, give the ids of the whole.
+// Where a long text can be cut so that its parts, encoded one by one by byte-level BPE, give the ids of the whole.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "data/pretokenizer.h"
+#include "data/tokenizer.h"
 
 namespace skipless {
 
@@ -20,8 +21,17 @@ namespace skipless {
 /// is one wherever the reading began: looking at the end of `text` is enough.
 std::size_t last_safe_cut(PieceReader& pieces, std::string_view text);
 
-/// Why `text`, valid UTF-8 that begins at byte `offset` of a document, cannot be encoded, if so: a piece that is longer
-/// than BpeEncoder::kLongestPiece. Worded to stand behind "is".
-std::optional<std::string> fault_of_pieces(PieceReader& pieces, std::string_view text, std::uint64_t offset);
+/// The same for those who know their tokenizer by its interface. A text that cannot be encoded has a piece that is
+/// longer than BpeEncoder::kLongestPiece.
+class ByteLevelCutter final : public TextCutter {
+ public:
+  ByteLevelCutter() : pieces_(pattern_) {}
+  std::size_t last_safe_cut(std::string_view text) override { return skipless::last_safe_cut(pieces_, text); }
+  std::optional<std::string> fault_of(std::string_view text, std::uint64_t offset) override;
+
+ private:
+  PreTokenizer pattern_;
+  PieceReader pieces_;
+};
 
 }  // namespace skipless

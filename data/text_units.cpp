@@ -11,7 +11,6 @@
 
 #include "configs/error.h"
 #include "configs/utf8.h"
-#include "data/text_cut.h"
 
 namespace skipless {
 namespace {
@@ -62,8 +61,8 @@ std::optional<SkippedDocument> fault_of_text(const InputFile& file, std::string_
 }
 
 TextUnitReader::TextUnitReader(const std::vector<InputFile>& files, std::string field, std::uint64_t seed,
-                               InputPosition from)
-    : files_(files), field_(std::move(field)), seed_(seed), at_(from), pieces_(pattern_) {}
+                               std::shared_ptr<TextCutter> cutter, InputPosition from)
+    : files_(files), field_(std::move(field)), seed_(seed), at_(from), cutter_(std::move(cutter)) {}
 
 std::optional<TextUnit> TextUnitReader::next() {
   while (at_.file < files_.size()) {
@@ -211,7 +210,7 @@ std::optional<SkippedDocument> TextUnitReader::examine_long_text() {
     }
     kept = invalid ? text.size() - *invalid : 0;
     // A part or piece that is too long reaches over several blocks.
-    cut_missing = cut_missing || (more && last_safe_cut(pieces_, text.substr(0, text.size() - kept)) == 0);
+    cut_missing = cut_missing || (more && cutter_->last_safe_cut(text.substr(0, text.size() - kept)) == 0);
     offset += text.size() - kept;
     std::copy_n(block.begin() + static_cast<std::ptrdiff_t>(text.size() - kept), kept, block.begin());
   }
@@ -228,11 +227,10 @@ std::optional<SkippedDocument> TextUnitReader::fault_of_parts() const {
   const auto skipped = [&](std::string reason) {
     return SkippedDocument{.place = file.front().path, .kind = kLongWord, .reason = std::move(reason)};
   };
-  TextUnitReader parts(file, {}, seed_, {.file = 0, .offset = 0, .line = 0, .document_hash = 0});
-  PieceReader pieces(pattern_);
+  TextUnitReader parts(file, {}, seed_, cutter_, {.file = 0, .offset = 0, .line = 0, .document_hash = 0});
   try {
     while (const auto part = parts.next()) {
-      if (auto fault = fault_of_pieces(pieces, part->text, part->begin.offset)) return skipped(std::move(*fault));
+      if (auto fault = cutter_->fault_of(part->text, part->begin.offset)) return skipped(std::move(*fault));
     }
   } catch (const NoPlaceToCut& error) {
     return skipped(error.what());
@@ -246,7 +244,7 @@ TextUnit TextUnitReader::next_part() {
   while (cut == 0 && fill(bytes + kLongestCharacter)) {
     std::size_t end = bytes;  // not inside a character
     while (end > 0 && (static_cast<unsigned char>(buffer_[end]) & 0xC0) == 0x80) --end;
-    cut = last_safe_cut(pieces_, std::string_view(buffer_).substr(0, end));
+    cut = cutter_->last_safe_cut(std::string_view(buffer_).substr(0, end));
     if (cut > 0) break;
     if (bytes >= kMostUncut) {
       throw NoPlaceToCut(

@@ -12,7 +12,7 @@
 
 #include "data/byte_source.h"
 #include "data/input_files.h"
-#include "data/pretokenizer.h"
+#include "data/tokenizer.h"
 
 namespace skipless {
 
@@ -39,7 +39,7 @@ struct TextUnit {
   enum class Kind { lines, whole_text, part, skipped };
   Kind kind = Kind::whole_text;
   const InputFile* file = nullptr;
-  std::string text;                 // part: cut where the tokenizer cuts (text_cut.h), valid UTF-8
+  std::string text;                 // part: cut where a TextCutter allows it, valid UTF-8
   InputPosition begin;              // line: the number of lines before the first one
   InputPosition end;                // where the next unit begins
   std::uint64_t document_hash = 0;  // part: of the whole document
@@ -57,12 +57,14 @@ class TextUnitReader {
  public:
   static constexpr std::size_t kLongestLine = std::size_t{16} << 20;
 
-  /// `field`: of .jsonl files. `seed`: of the hash (XXH3, 64 bits) of documents. `from`: the `end` of an earlier unit.
-  TextUnitReader(const std::vector<InputFile>& files, std::string field, std::uint64_t seed, InputPosition from = {});
+  /// `field`: of .jsonl files. `seed`: of the hash (XXH3, 64 bits) of documents. `cutter`: of long texts. `from`: the
+  /// `end` of an earlier unit.
+  TextUnitReader(const std::vector<InputFile>& files, std::string field, std::uint64_t seed,
+                 std::shared_ptr<TextCutter> cutter, InputPosition from = {});
 
   /// The next unit; nothing at the end. UserError for a file that cannot be read or changed since it was found, for a
-  /// compressed one that is truncated or corrupt. A long text with no place to cut it in 4 MiB, or with a piece that
-  /// cannot be encoded (fault_of_pieces), is skipped.
+  /// compressed one that is truncated or corrupt. A long text with no place to cut it in 4 MiB, or that cannot be
+  /// encoded (TextCutter::fault_of), is skipped.
   std::optional<TextUnit> next();
 
  private:
@@ -85,8 +87,7 @@ class TextUnitReader {
   std::string buffer_;          // text from at_.offset on
   bool at_end_ = false;         // the source has no more than buffer_
   std::uint64_t reported_ = 0;  // file bytes of the units so far, of this file
-  PreTokenizer pattern_;
-  PieceReader pieces_;
+  std::shared_ptr<TextCutter> cutter_;
 };
 
 }  // namespace skipless

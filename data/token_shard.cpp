@@ -9,9 +9,9 @@
 #include <cstring>
 
 #include "configs/error.h"
-#include "data/bpe_tokenizer.h"
 #include "data/mapped_file.h"
 #include "data/token_shard_format.h"
+#include "data/tokenizer.h"
 
 namespace skipless {
 namespace {
@@ -53,8 +53,8 @@ void check_counts(const Header& header, std::uint64_t size, const std::filesyste
   if (header.token_bytes != 2 && header.token_bytes != 4) {
     refuse(file, "ids have {} bytes, allowed are 2 and 4", header.token_bytes);
   }
-  const std::uint64_t most_vocab = header.token_bytes == 2 ? token_shard_format::kNarrowVocab
-                                                           : static_cast<std::uint64_t>(BpeTokenizer::kMaxVocabSize);
+  const std::uint64_t most_vocab =
+      header.token_bytes == 2 ? token_shard_format::kNarrowVocab : static_cast<std::uint64_t>(Tokenizer::kMaxVocabSize);
   if (header.vocab_size < 1 || header.vocab_size > most_vocab) {
     refuse(file, "the vocabulary has {} tokens, allowed with {}-byte ids are 1 to {}", header.vocab_size,
            header.token_bytes, most_vocab);

@@ -31,7 +31,7 @@ class TokenShardWriter {
     std::string table_checksum;
   };
 
-  /// Ids take 16 bits up to a vocabulary of 65,536 and 32 bits above. `tokenizer_hash` is BpeTokenizer::hash().
+  /// Ids take 16 bits up to a vocabulary of 65,536 and 32 bits above. `tokenizer_hash` is Tokenizer::hash().
   TokenShardWriter(const std::filesystem::path& file, std::int64_t vocab_size, const std::string& tokenizer_hash);
   /// Goes on behind `saved`. UserError when the temporary files do not hold it.
   TokenShardWriter(const std::filesystem::path& file, std::int64_t vocab_size, const std::string& tokenizer_hash,

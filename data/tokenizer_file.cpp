@@ -60,20 +60,20 @@ TokenizerFiles find_files(const std::filesystem::path& path) {
 
 }  // namespace
 
-BpeTokenizer read_tokenizer(const std::filesystem::path& path) {
+std::unique_ptr<const Tokenizer> read_tokenizer(const std::filesystem::path& path) {
   const TokenizerFiles files = find_files(path);
   if (!files.json.empty()) {
-    return BpeTokenizer(parse_tokenizer_json(MappedFile(files.json).text(), files.json.string()));
+    return std::make_unique<BpeTokenizer>(parse_tokenizer_json(MappedFile(files.json).text(), files.json.string()));
   }
   BpeContent content = parse_vocab_json(MappedFile(files.vocab).text(), files.vocab.string());
   read_merges_txt(MappedFile(files.merges).text(), files.merges.string(), content);
-  return BpeTokenizer(content);
+  return std::make_unique<BpeTokenizer>(content);
 }
 
 std::string tokenizer_json_of(const std::filesystem::path& path) {
   const TokenizerFiles files = find_files(path);
   if (!files.json.empty()) return std::string(MappedFile(files.json).text());
-  return read_tokenizer(path).to_json();
+  return read_tokenizer(path)->to_json();
 }
 
 }  // namespace skipless

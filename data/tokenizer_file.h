@@ -9,14 +9,16 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
+#include <string>
 
-#include "data/bpe_tokenizer.h"
+#include "data/tokenizer.h"
 
 namespace skipless {
 
 /// `path`: a tokenizer.json under any name; a vocab.json or a merges.txt (the other one beside it); or a folder with a
 /// tokenizer.json or the other two. UserError says what is wrong and where.
-BpeTokenizer read_tokenizer(const std::filesystem::path& path);
+std::unique_ptr<const Tokenizer> read_tokenizer(const std::filesystem::path& path);
 
 /// The text of the tokenizer.json that `path` is, or is equivalent to.
 std::string tokenizer_json_of(const std::filesystem::path& path);

@@ -1,114 +1,24 @@
 #include "data/tokenizer_json.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
-#include <initializer_list>
 #include <nlohmann/json.hpp>
 
-#include "configs/error.h"
 #include "data/strict_json.h"
+#include "data/tokenizer_object.h"
 
 namespace skipless {
 namespace {
 
 using nlohmann::json;
 
-/// A tokenizer file that is being read, and what was found in it that is not supported: all of it is reported at once.
-struct Reading {
-  std::string file;
-  std::vector<std::string> unsupported = {};
-
-  void finish() const {
-    if (unsupported.empty()) return;
-    constexpr std::size_t kMost = 20;
-    const std::size_t shown = std::min(unsupported.size(), kMost);
-    throw UserError(
-        fmt::format("tokenizer '{}' is not supported: {}{}", file,
-                    fmt::join(unsupported.begin(), unsupported.begin() + static_cast<std::ptrdiff_t>(shown), "; "),
-                    shown < unsupported.size() ? fmt::format("; and {} more", unsupported.size() - shown) : ""));
-  }
-};
-
-/// Looks at one object of a tokenizer.json; `where` ("model.") is for messages.
-class ObjectReader {
- public:
-  ObjectReader(const json& object, Reading& reading, std::string where)
-      : object_(object), reading_(reading), where_(std::move(where)) {
-    if (!object_.is_object()) {
-      fail(fmt::format("'{}' is {}, expected an object",
-                       where_.empty() ? "(root)" : where_.substr(0, where_.size() - 1), brief_json(object_)));
-    }
-  }
-
-  /// The file is malformed: nothing that follows can be trusted.
-  [[noreturn]] void fail(const std::string& message) const {
-    throw UserError(fmt::format("tokenizer '{}': {}", reading_.file, message));
-  }
-
-  void unsupported(std::string_view key, std::string_view supported) const {
-    reading_.unsupported.push_back(
-        fmt::format("'{}{}' is {} (supported: {})", where_, key, brief_json(object_.at(key)), supported));
-  }
-
-  void only(std::initializer_list<std::string_view> known) const {
-    for (const auto& item : object_.items()) {
-      if (std::find(known.begin(), known.end(), item.key()) != known.end()) continue;
-      unsupported(item.key(), fmt::format("the keys {}", fmt::join(known, ", ")));
-    }
-  }
-
-  const json* find(std::string_view key) const {
-    const auto place = object_.find(key);
-    return place == object_.end() ? nullptr : &*place;
-  }
-
-  const json& require(std::string_view key, std::string_view expected) const {
-    const json* value = find(key);
-    if (value == nullptr) fail(fmt::format("'{}{}' is missing, expected {}", where_, key, expected));
-    return *value;
-  }
-
-  /// The key may be absent or hold one of `values`.
-  void absent_or(std::string_view key, const std::vector<json>& values) const {
-    const json* value = find(key);
-    if (value == nullptr || std::find(values.begin(), values.end(), *value) != values.end()) return;
-    std::vector<std::string> texts;
-    for (const json& allowed : values) texts.push_back(allowed.dump());
-    unsupported(key, fmt::format("{}", fmt::join(texts, " or ")));
-  }
-
-  std::int64_t to_id(std::string_view key, const json& value) const {
-    if (value.is_number_unsigned() &&
-        value.get<std::uint64_t>() < static_cast<std::uint64_t>(BpeTokenizer::kMaxVocabSize)) {
-      return value.get<std::int64_t>();
-    }
-    fail(fmt::format("'{}{}' is {}, expected an id (0 to {})", where_, key, brief_json(value),
-                     BpeTokenizer::kMaxVocabSize - 1));
-  }
-
-  std::string text(std::string_view key) const {
-    const json& value = require(key, "a text");
-    if (!value.is_string()) fail(fmt::format("'{}{}' is {}, expected a text", where_, key, brief_json(value)));
-    return value.get<std::string>();
-  }
-
-  const json& object() const { return object_; }
-
- private:
-  const json& object_;
-  Reading& reading_;
-  std::string where_;
-};
-
-void check_pre_tokenizer(const ObjectReader& root, Reading& reading) {
+void check_pre_tokenizer(const TokenizerObject& root, TokenizerReading& reading) {
   const json& value = root.require("pre_tokenizer", "ByteLevel");
   if (!value.is_object() || value.value("type", json()) != "ByteLevel") {
     root.unsupported("pre_tokenizer", R"({"type": "ByteLevel", "add_prefix_space": false, "use_regex": true})");
     return;
   }
-  const ObjectReader reader(value, reading, "pre_tokenizer.");
+  const TokenizerObject reader(value, reading, "pre_tokenizer.");
   reader.only({"type", "add_prefix_space", "trim_offsets", "use_regex"});
   reader.require("add_prefix_space", "false");
   reader.absent_or("add_prefix_space", {false});
@@ -117,26 +27,26 @@ void check_pre_tokenizer(const ObjectReader& root, Reading& reading) {
 }
 
 /// The post-processor ByteLevel trims offsets and the decoder ByteLevel is the inverse of the alphabet.
-void check_byte_level_or_null(const ObjectReader& root, std::string_view key, Reading& reading) {
+void check_byte_level_or_null(const TokenizerObject& root, std::string_view key, TokenizerReading& reading) {
   const json* value = root.find(key);
   if (value == nullptr || value->is_null()) return;
   if (!value->is_object() || value->value("type", json()) != "ByteLevel") {
     root.unsupported(key, R"(null or {"type": "ByteLevel", ...})");
     return;
   }
-  const ObjectReader reader(*value, reading, fmt::format("{}.", key));
+  const TokenizerObject reader(*value, reading, fmt::format("{}.", key));
   reader.only({"type", "add_prefix_space", "trim_offsets", "use_regex"});
   for (const std::string_view flag : {"add_prefix_space", "trim_offsets", "use_regex"}) {
     reader.absent_or(flag, {true, false});
   }
 }
 
-void read_added_tokens(const ObjectReader& root, Reading& reading, BpeContent& content) {
+void read_added_tokens(const TokenizerObject& root, TokenizerReading& reading, BpeContent& content) {
   const json* list = root.find("added_tokens");
   if (list == nullptr) return;
   if (!list->is_array()) root.fail(fmt::format("'added_tokens' is {}, expected a list", brief_json(*list)));
   for (std::size_t i = 0; i < list->size(); ++i) {
-    const ObjectReader token((*list)[i], reading, fmt::format("added_tokens[{}].", i));
+    const TokenizerObject token((*list)[i], reading, fmt::format("added_tokens[{}].", i));
     token.only({"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"});
     for (const std::string_view flag : {"single_word", "lstrip", "rstrip", "normalized"}) {
       token.absent_or(flag, {true, false});
@@ -147,14 +57,14 @@ void read_added_tokens(const ObjectReader& root, Reading& reading, BpeContent& c
   }
 }
 
-void read_vocab(const ObjectReader& vocab, BpeContent& content) {
+void read_vocab(const TokenizerObject& vocab, BpeContent& content) {
   content.vocab.reserve(vocab.object().size());
   for (const auto& item : vocab.object().items()) {
     content.vocab.emplace_back(item.key(), vocab.to_id(item.key(), item.value()));
   }
 }
 
-void read_merges(const ObjectReader& model, BpeContent& content) {
+void read_merges(const TokenizerObject& model, BpeContent& content) {
   const json& merges = model.require("merges", "a list");
   if (!merges.is_array()) model.fail(fmt::format("'model.merges' is {}, expected a list", brief_json(merges)));
   content.merges.reserve(merges.size());
@@ -173,8 +83,8 @@ void read_merges(const ObjectReader& model, BpeContent& content) {
   }
 }
 
-void read_model(const ObjectReader& root, Reading& reading, BpeContent& content) {
-  const ObjectReader model(root.require("model", "an object"), reading, "model.");
+void read_model(const TokenizerObject& root, TokenizerReading& reading, BpeContent& content) {
+  const TokenizerObject model(root.require("model", "an object"), reading, "model.");
   // Files of old versions name no type; only BPE has merges.
   const json* type = model.find("type");
   if (type != nullptr && *type != "BPE") {
@@ -190,7 +100,7 @@ void read_model(const ObjectReader& root, Reading& reading, BpeContent& content)
   model.absent_or("fuse_unk", {false});
   model.absent_or("byte_fallback", {false});
   model.absent_or("ignore_merges", {false});
-  read_vocab(ObjectReader(model.require("vocab", "an object of token -> id"), reading, "model.vocab."), content);
+  read_vocab(TokenizerObject(model.require("vocab", "an object of token -> id"), reading, "model.vocab."), content);
   read_merges(model, content);
 }
 
@@ -207,8 +117,8 @@ std::optional<std::pair<std::string, std::string>> split_merge(std::string_view 
 
 BpeContent parse_tokenizer_json(std::string_view text, const std::string& file) {
   const json value = parse_strict_json(text, file);
-  Reading reading{.file = file};
-  const ObjectReader root(value, reading, "");
+  TokenizerReading reading{.file = file};
+  const TokenizerObject root(value, reading, "");
   BpeContent content;
   content.source = file;
   // The model first: its type is what a user who gives another kind of tokenizer should hear about.
@@ -229,10 +139,10 @@ BpeContent parse_tokenizer_json(std::string_view text, const std::string& file) 
 
 BpeContent parse_vocab_json(std::string_view text, const std::string& file) {
   const json value = parse_strict_json(text, file);
-  Reading reading{.file = file};
+  TokenizerReading reading{.file = file};
   BpeContent content;
   content.source = file;
-  read_vocab(ObjectReader(value, reading, ""), content);
+  read_vocab(TokenizerObject(value, reading, ""), content);
   return content;
 }
 

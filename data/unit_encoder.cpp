@@ -9,7 +9,6 @@
 
 #include "configs/error.h"
 #include "data/document_reader.h"
-#include "data/text_cut.h"
 
 namespace skipless {
 namespace {
@@ -18,8 +17,11 @@ constexpr std::size_t kBlock = 1 << 16;  // ids
 
 }  // namespace
 
-UnitEncoder::UnitEncoder(const BpeTokenizer& tokenizer, std::string field, std::uint64_t seed, std::size_t cache_bytes)
-    : encoder_(tokenizer, cache_bytes), pieces_(pattern_), field_(std::move(field)), seed_(seed) {}
+UnitEncoder::UnitEncoder(const Tokenizer& tokenizer, std::string field, std::uint64_t seed, std::size_t cache_bytes)
+    : encoder_(tokenizer.make_encoder(cache_bytes)),
+      cutter_(tokenizer.make_cutter()),
+      field_(std::move(field)),
+      seed_(seed) {}
 
 EncodedUnit UnitEncoder::encode(const TextUnit& unit) {
   EncodedUnit out;
@@ -33,7 +35,7 @@ EncodedUnit UnitEncoder::encode(const TextUnit& unit) {
   visit_documents(
       unit, field_,
       [&](const Document& document) {
-        if (auto fault = fault_of_pieces(pieces_, document.text, 0)) {
+        if (auto fault = cutter_->fault_of(document.text, 0)) {
           out.skipped.push_back({.place = document.place, .kind = kLongWord, .reason = std::move(*fault)});
           return;
         }
@@ -52,7 +54,7 @@ std::int64_t UnitEncoder::append(std::string_view text, const std::string& place
                                  EncodedUnit& out) {
   std::int64_t tokens = 0;
   try {
-    encoder_.encode(text, [&](std::span<const std::int32_t> ids, std::size_t) {
+    encoder_->encode(text, [&](std::span<const std::int32_t> ids, std::size_t) {
       tokens += static_cast<std::int64_t>(ids.size());
       if (out.ids.empty() || out.ids.back().size() + ids.size() > kBlock) out.ids.emplace_back();
       out.ids.back().insert(out.ids.back().end(), ids.begin(), ids.end());

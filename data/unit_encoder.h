@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "data/bpe_encoder.h"
-#include "data/pretokenizer.h"
 #include "data/text_units.h"
+#include "data/tokenizer.h"
 
 namespace skipless {
 
@@ -28,19 +28,18 @@ struct EncodedUnit {
 
 class UnitEncoder {
  public:
-  /// The tokenizer must outlive it. `cache_bytes`: BpeEncoder.
-  UnitEncoder(const BpeTokenizer& tokenizer, std::string field, std::uint64_t seed, std::size_t cache_bytes);
+  /// The tokenizer must outlive it. `cache_bytes`: Tokenizer::make_encoder.
+  UnitEncoder(const Tokenizer& tokenizer, std::string field, std::uint64_t seed, std::size_t cache_bytes);
 
-  /// A document with a piece that is too long (fault_of_pieces) is skipped. UserError with the document's place for
-  /// what BpeEncoder or visit_documents refuses.
+  /// A document that cannot be encoded (TextCutter::fault_of) is skipped. UserError with the document's place for what
+  /// TextEncoder or visit_documents refuses.
   EncodedUnit encode(const TextUnit& unit);
 
  private:
   std::int64_t append(std::string_view text, const std::string& place, std::uint64_t offset, EncodedUnit& out);
 
-  BpeEncoder encoder_;
-  PreTokenizer pattern_;
-  PieceReader pieces_;
+  std::unique_ptr<TextEncoder> encoder_;
+  std::unique_ptr<TextCutter> cutter_;
   std::string field_;
   std::uint64_t seed_;
 };

@@ -52,7 +52,7 @@ int64_t default_max_tokens(const ModelConfig& model, int64_t prompt_tokens) {
   return std::min(kMost, trained > 0 ? trained : all);
 }
 
-std::vector<bool> allowed_tokens(const BpeTokenizer& tokenizer, int64_t vocab_size) {
+std::vector<bool> allowed_tokens(const Tokenizer& tokenizer, int64_t vocab_size) {
   const auto end_of_text = end_of_text_id(tokenizer);
   std::vector<bool> allowed(static_cast<size_t>(vocab_size), false);
   for (int64_t id = 0; id < std::min(vocab_size, tokenizer.vocab_size()); ++id) {

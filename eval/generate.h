@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "data/bpe_tokenizer.h"
+#include "data/tokenizer.h"
 #include "eval/sampler.h"
 #include "models/gpt.h"
 
@@ -29,7 +29,7 @@ int64_t default_max_tokens(const ModelConfig& model, int64_t prompt_tokens);
 
 /// Which ids may be generated: those below `vocab_size` (of the model) that the tokenizer has, without its special
 /// tokens but for the one that ends a text.
-std::vector<bool> allowed_tokens(const BpeTokenizer& tokenizer, int64_t vocab_size);
+std::vector<bool> allowed_tokens(const Tokenizer& tokenizer, int64_t vocab_size);
 
 /// Calls `token` with each new id, until it returns false, until `max_tokens`, or until `end_of_text` (not handed on)
 /// is drawn. The model lies on `device`, in evaluation mode. Prompt and generated tokens together are at most

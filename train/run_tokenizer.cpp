@@ -33,21 +33,29 @@ fs::path find_tokenizer(const LoadedRun& run, const fs::path& folder, const std:
 
 }  // namespace
 
-BpeTokenizer run_tokenizer(const LoadedRun& run, const fs::path& folder, const std::string& given) {
+std::unique_ptr<const Tokenizer> run_tokenizer(const LoadedRun& run, const fs::path& folder, const std::string& given) {
   const fs::path file = find_tokenizer(run, folder, given);
-  BpeTokenizer tokenizer = read_tokenizer(file);
+  auto tokenizer = read_tokenizer(file);
   if (run.state.tokenizer.empty()) {
     spdlog::warn("imported weights do not say which tokenizer they were trained with; '{}' has {}", file.string(),
-                 tokenizer.hash());
-  } else if (tokenizer.hash() != run.state.tokenizer) {
+                 tokenizer->hash());
+  } else if (tokenizer->hash() != run.state.tokenizer) {
     throw UserError(fmt::format("'{}' is another tokenizer ({}) than the model was trained with ({})", file.string(),
-                                tokenizer.hash(), run.state.tokenizer));
+                                tokenizer->hash(), run.state.tokenizer));
   }
-  if (tokenizer.vocab_size() > run.config.model.vocab_size) {
+  if (tokenizer->vocab_size() > run.config.model.vocab_size) {
     throw UserError(fmt::format("'{}' has {} tokens, but the model's vocabulary has {}", file.string(),
-                                tokenizer.vocab_size(), run.config.model.vocab_size));
+                                tokenizer->vocab_size(), run.config.model.vocab_size));
   }
   return tokenizer;
+}
+
+void require_lossless(const Tokenizer& tokenizer, std::string_view what) {
+  if (tokenizer.is_lossless()) return;
+  throw UserError(
+      fmt::format("{} needs a tokenizer that gives back the text it is given, such as byte-level BPE; this "
+                  "run's is {}, which changes it",
+                  what, tokenizer.kind()));
 }
 
 }  // namespace skipless

@@ -55,12 +55,13 @@ TEST_CASE("ids are those of the tokenizers package", "[bpe]") {
   const auto reference =
       nlohmann::json::parse(test::read_all(SKIPLESS_SOURCE_DIR "/tests/reference/bpe_python_4096.json"));
   REQUIRE(reference["cases"].size() > 300);
-  const BpeTokenizer tokenizer = read_tokenizer(kPython4096);
-  BpeEncoder encoder(tokenizer);
+  const auto tokenizer_file = read_tokenizer(kPython4096);
+  const Tokenizer& tokenizer = *tokenizer_file;
+  const auto encoder = tokenizer.make_encoder();
   for (const auto& entry : reference["cases"]) {
     const auto text = entry["text"].get<std::string>();
     Ids ids;
-    encoder.encode(text, ids);
+    encoder->encode(text, ids);
     CAPTURE(text);
     CHECK(ids == entry["ids"].get<Ids>());
     CHECK(tokenizer.decode(ids) == text);
@@ -91,7 +92,8 @@ constexpr double kSecondsForLongWord = 30;
 #endif
 
 TEST_CASE("a text of 300,000 equal letters is encoded in under 2 seconds", "[bpe]") {
-  const BpeTokenizer tokenizer = read_tokenizer(kPython4096);
+  const auto tokenizer_file = read_tokenizer(kPython4096);
+  const Tokenizer& tokenizer = *tokenizer_file;
   for (const char letter : {'x', 'e', ' ', '=', '7'}) {
     const std::string text(300000, letter);
     const auto start = std::chrono::steady_clock::now();
@@ -103,7 +105,8 @@ TEST_CASE("a text of 300,000 equal letters is encoded in under 2 seconds", "[bpe
 }
 
 TEST_CASE("text that spells a special token is ordinary text", "[bpe]") {
-  const BpeTokenizer tokenizer = read_tokenizer(kPython4096);
+  const auto tokenizer_file = read_tokenizer(kPython4096);
+  const Tokenizer& tokenizer = *tokenizer_file;
   const auto special = tokenizer.special_token_id("<|endoftext|>");
   REQUIRE(special == 0);
   for (const std::string text : {"<|endoftext|>", "a<|endoftext|>b", " <|endoftext|>\n<|endoftext|>"}) {
@@ -160,29 +163,31 @@ TEST_CASE("blocks hold the ids of the whole text in order", "[bpe]") {
 }
 
 TEST_CASE("ids do not depend on what was encoded before, nor on how many words", "[bpe]") {
-  const BpeTokenizer tokenizer = read_tokenizer(kPython4096);
-  BpeEncoder used(tokenizer);
+  const auto tokenizer_file = read_tokenizer(kPython4096);
+  const Tokenizer& tokenizer = *tokenizer_file;
+  const auto used = tokenizer.make_encoder();
   test::Numbers numbers(11);
   Ids ignored;
   for (int i = 0; i < 300000; ++i) {  // more than the cache holds
     std::string word;
     for (std::uint64_t value = numbers.next(); value > 0; value /= 26) word += static_cast<char>('a' + value % 26);
     ignored.clear();
-    used.encode(word, ignored);
+    used->encode(word, ignored);
   }
   const std::string text = "def area(self):\n    return self.width * self.height\n";
   Ids ids;
-  used.encode(text, ids);
+  used->encode(text, ids);
   CHECK(ids == tokenizer.encode(text));
 }
 
 TEST_CASE("one tokenizer serves several threads", "[bpe]") {
-  const BpeTokenizer tokenizer = read_tokenizer(kPython4096);
+  const auto tokenizer_file = read_tokenizer(kPython4096);
+  const Tokenizer& tokenizer = *tokenizer_file;
   const std::string text = test::read_all(SKIPLESS_SOURCE_DIR "/data/bpe_tokenizer.cpp");
   const Ids expected = tokenizer.encode(text);
   std::vector<Ids> results(4);
   std::vector<std::thread> threads;
-  for (Ids& result : results) threads.emplace_back([&] { BpeEncoder(tokenizer).encode(text, result); });
+  for (Ids& result : results) threads.emplace_back([&] { tokenizer.make_encoder()->encode(text, result); });
   for (std::thread& thread : threads) thread.join();
   for (const Ids& result : results) CHECK(result == expected);
 }

@@ -59,7 +59,7 @@ class FileSizeLimit {
   rlimit old_{};
 };
 
-std::vector<std::string> texts_of(const TokenShard& shard, const BpeTokenizer& tokenizer) {
+std::vector<std::string> texts_of(const TokenShard& shard, const Tokenizer& tokenizer) {
   std::vector<std::string> texts;
   for (std::int64_t i = 0; i < shard.documents(); ++i) {
     const auto place = shard.document(i);
