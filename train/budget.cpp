@@ -142,9 +142,11 @@ int64_t BudgetPlan::batch_at(double fraction) const {
   const int64_t batch = batch_.batch_size;
   if (!batch_.batch_start) return batch;
   const int64_t start = *batch_.batch_start;
-  const double most = static_cast<double>(divided_up(batch, start));
+  // In binary, whole multiples can come out a little below what is meant.
+  constexpr double kRounding = 1e-9;
   const double reached = std::min(1.0, fraction / *batch_.batch_ramp);
-  return std::min(batch, start * static_cast<int64_t>(std::llround(1 + (most - 1) * reached)));
+  const double multiples = reached * static_cast<double>(batch) / static_cast<double>(start);
+  return std::min(batch, start * (static_cast<int64_t>(multiples + kRounding) + 1));
 }
 
 int64_t BudgetPlan::next_batch(const BudgetSpent& spent) const {

@@ -46,8 +46,8 @@ struct BudgetSpent {
 /// Both follow the fraction x = done/total of the budget before the step, in steps under `steps`, in sequences under
 /// `tokens` and `epochs`, in seconds under `hours`. A step that was skipped (fp16) has spent its sequences all the
 /// same.
-///   sequences: batch_size, or with the ramp, S = batch_start, N = ceil(batch_size / S):
-///     min(batch_size, S * round(1 + (N - 1) * min(1, x / batch_ramp)))
+///   sequences: batch_size, or with the ramp, which is Cramming's, S = batch_start:
+///     min(batch_size, S * (1 + floor(min(1, x / batch_ramp) * batch_size / S)))
 ///   the last step of `tokens` and `epochs` takes no more than what is left.
 /// The warm-up ends with a step: with the first one that reaches its fraction of the budget.
 /// The time of a step is known only afterwards: for the warm-up of `hours` a step is as long as the mean of those

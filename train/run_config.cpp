@@ -27,6 +27,8 @@ void TrainConfig::keys(Schema& s) {
   BudgetConfig::keys(s);
   BatchConfig::keys(s);
   schedule.keys(s);
+  s.section("lr_of", lr_of, "peak learning rates that a recipe brings for each block, where lr is empty",
+            /*written=*/false);
   optimizer.keys(s);
   s.key("clip_norm", clip_norm, Range<double>::between(0, 1e9), "largest global norm of the gradient; 0: no clipping");
   s.key("recompute", recompute,
@@ -50,10 +52,10 @@ void TrainConfig::keys(Schema& s) {
   s.key("threads", threads, Range<int64_t>::between(0, 4096), "CPU threads; 0: as many as there are cores");
 }
 
-void TrainConfig::resolve() {
+void TrainConfig::resolve(const ModelConfig& model) {
   BudgetConfig::resolve();
   BatchConfig::resolve();
-  schedule.resolve();
+  schedule.resolve(lr_of.of(model));
 }
 
 void TrainConfig::check(Problems& problems, const ModelConfig& model) const {
@@ -83,7 +85,7 @@ void RunConfig::keys(Schema& s) {
 
 void RunConfig::resolve() {
   model.resolve();
-  train.resolve();
+  train.resolve(model);
 }
 
 void RunConfig::check(Problems& problems) const {

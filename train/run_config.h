@@ -10,6 +10,7 @@
 #include "models/model_config.h"
 #include "train/adamw.h"
 #include "train/budget.h"
+#include "train/peak_rates.h"
 #include "train/precision.h"
 #include "train/schedule.h"
 
@@ -25,6 +26,7 @@ struct DataConfig {
 
 struct TrainConfig : BudgetConfig, BatchConfig {
   ScheduleConfig schedule;
+  PeakRates lr_of;
   OptimizerConfig optimizer;
   double clip_norm = 1;
   Precision precision = Precision::fp32;
@@ -42,7 +44,7 @@ struct TrainConfig : BudgetConfig, BatchConfig {
   int64_t threads = 0;
 
   void keys(Schema& s);
-  void resolve();
+  void resolve(const ModelConfig& model);
   void check(Problems& problems, const ModelConfig& model) const;
 };
 

@@ -24,7 +24,8 @@ std::span<const EnumName<WarmupRule>> enum_names(WarmupRule) {
 }
 
 void ScheduleConfig::keys(Schema& s) {
-  s.key("lr", lr, Range<double>::between(0, 1000), "learning rate at the end of the warm-up, or peak of the triangle");
+  s.key("lr", lr, Range<double>::between(0, 1000),
+        "learning rate at the end of the warm-up, or peak of the triangle; empty: that of lr_of");
   s.key("lr_end", lr_end, Range<double>::between(0, 1000), "learning rate at the end of a linear or cosine schedule");
   s.key("schedule", schedule,
         "how the rate falls from lr to lr_end after the warm-up; triangle: from lr/4 up to lr at 75 % of the budget, "
@@ -37,7 +38,8 @@ void ScheduleConfig::keys(Schema& s) {
         "from_first_step: the first rate is lr/(warmup+1); from_zero: it is 0, as in Hugging Face's schedules");
 }
 
-void ScheduleConfig::resolve() {
+void ScheduleConfig::resolve(double peak) {
+  if (!lr) lr = peak;
   if (!warmup_steps && !warmup_fraction) warmup_fraction = schedule == ScheduleKind::triangle ? 0 : 0.05;
 }
 
@@ -45,7 +47,7 @@ void ScheduleConfig::check(Problems& problems) const {
   if (warmup_steps && warmup_fraction) {
     problems.add("warmup_fraction", "warmup_steps is given too; leave one of the two out");
   }
-  if (lr_end > lr) problems.add("lr_end", fmt::format("lr_end {} is larger than lr {}", lr_end, lr));
+  if (lr_end > lr) problems.add("lr_end", fmt::format("lr_end {} is larger than lr {}", lr_end, *lr));
   if (schedule != ScheduleKind::triangle) return;
   if (warmup_steps.value_or(0) > 0) problems.add("warmup_steps", "the triangle is its own warm-up: leave it out, or 0");
   if (warmup_fraction.value_or(0) > 0) {
@@ -56,23 +58,23 @@ void ScheduleConfig::check(Problems& problems) const {
 
 double learning_rate(const ScheduleConfig& config, const SchedulePosition& position) {
   const auto& [done, total, warmup, step] = position;
+  const double lr = *config.lr;
   if (done < warmup) {
-    return config.warmup_rule == WarmupRule::from_zero ? config.lr * done / warmup
-                                                       : config.lr * (done + step) / (warmup + step);
+    return config.warmup_rule == WarmupRule::from_zero ? lr * done / warmup : lr * (done + step) / (warmup + step);
   }
   const double p = done >= total ? 1 : (done - warmup) / (total - warmup);
-  const double fall = config.lr - config.lr_end;
+  const double fall = lr - config.lr_end;
   switch (config.schedule) {
     case ScheduleKind::linear:
       return config.lr_end + fall * (1 - p);
     case ScheduleKind::cosine:
       return config.lr_end + fall * (1 + std::cos(std::numbers::pi * p)) / 2;
     case ScheduleKind::triangle:
-      return config.lr * std::min(0.25 + p, 4 - 4 * p);
+      return lr * std::min(0.25 + p, 4 - 4 * p);
     case ScheduleKind::constant:
       break;
   }
-  return config.lr;
+  return lr;
 }
 
 double rounded_warmup(double fraction, double total, double step) {

@@ -16,7 +16,7 @@ enum class WarmupRule { from_first_step, from_zero };
 std::span<const EnumName<WarmupRule>> enum_names(WarmupRule);
 
 struct ScheduleConfig {
-  double lr = 1e-3;
+  std::optional<double> lr;
   double lr_end = 0;
   ScheduleKind schedule = ScheduleKind::linear;
   std::optional<int64_t> warmup_steps;
@@ -24,7 +24,8 @@ struct ScheduleConfig {
   WarmupRule warmup_rule = WarmupRule::from_first_step;
 
   void keys(Schema& s);
-  void resolve();
+  /// `peak`: lr where the user left it empty.
+  void resolve(double peak);
   void check(Problems& problems) const;
 };
 

@@ -118,6 +118,31 @@ TEST_CASE("the triangle is that of Cramming: a quarter, the peak at three quarte
   }
 }
 
+TEST_CASE("lr is what was asked for, else that of the block in lr_of, else 1e-3", "[schedule][config]") {
+  const std::string recipe =
+      "model: {block: sas_p, norm: rms_norm}\ndata: {folder: x}\n"
+      "train: {lr_of: {sas: 0.003, sas_p: 0.004, no_norm: 0.002}}";
+  const auto lr = [&](const std::vector<std::string>& overrides) {
+    const auto config = parse_config<RunConfig>(recipe, "test", overrides);
+    // What a run keeps is the number alone.
+    const std::string written = write_config(config);
+    CHECK(written.find("lr_of") == std::string::npos);
+    CHECK(parse_config<RunConfig>(written, "written").train.schedule.lr == config.train.schedule.lr);
+    return *config.train.schedule.lr;
+  };
+  CHECK(lr({}) == 0.004);
+  CHECK(lr({"model.block=sas"}) == 0.003);
+  CHECK(lr({"model.block=pre_ln"}) == 1e-3);
+  CHECK(lr({"train.lr_of.pre_ln=0.005", "model.block=pre_ln"}) == 0.005);
+  CHECK(lr({"model.norm=none"}) == 0.002);
+  CHECK(lr({"model.norm=none", "model.block=pre_ln"}) == 0.002);
+  CHECK(lr({"model.norm=none", "train.lr_of.no_norm=null"}) == 0.004);
+  CHECK(lr({"train.lr=0.5"}) == 0.5);
+  CHECK(lr({"train.lr=0.5", "model.norm=none"}) == 0.5);
+  CHECK(problems_of("lr_of: {sas: 2000}").find("train.lr_of.sas") != std::string::npos);
+  CHECK(problems_of("lr_of: {no_nrm: 0.1}").find("did you mean 'no_norm'") != std::string::npos);
+}
+
 TEST_CASE("contradictions of the schedule are named by key", "[schedule][config]") {
   CHECK(problems_of("steps: 40") == "");
   CHECK(problems_of("steps: 40, warmup_steps: 4, warmup_fraction: 0.1").find("train.warmup_fraction") !=

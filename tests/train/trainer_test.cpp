@@ -178,6 +178,19 @@ TEST_CASE("metrics have every step once, rates of the schedule, and a falling lo
   CHECK(metrics_of(folder, "start").at(0).at("parameters") > 60'000);
 }
 
+TEST_CASE("a run at the rate of its block goes on by itself, by that number, and by no other", "[trainer][resume]") {
+  const test::TemporaryFolder temporary;
+  const fs::path unbroken = temporary.path() / "unbroken", stopped = temporary.path() / "stopped";
+  run(unbroken, {"train.lr=0.004"});
+  run(stopped, {"train.lr_of.sas=0.004", "train.lr_of.pre_ln=0.5"});
+  for (const std::string setting : {"train.lr_of.sas=0.004", "train.lr=0.004"}) {
+    go_back(stopped, 10);
+    CHECK_FALSE(run(stopped, {setting}).was_done);
+    require_same_run(unbroken, stopped, 20);
+  }
+  CHECK_THAT(error_of(stopped, {"train.lr_of.sas=0.005"}), Catch::Contains("train.lr is 0.004 in the run, 0.005 now"));
+}
+
 TEST_CASE("a finished run is left as it is", "[trainer][resume]") {
   const test::TemporaryFolder temporary;
   const fs::path folder = temporary.path() / "run";
