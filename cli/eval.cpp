@@ -18,6 +18,7 @@
 #include "train/device.h"
 #include "train/load_run.h"
 #include "train/non_finite.h"
+#include "train/training_rows.h"
 
 namespace skipless {
 
@@ -64,7 +65,9 @@ void run_eval(const EvalOptions& options) {
   const EvaluationBatches batches(shard, run.config.model.context_length, *run.config.train.micro_batch,
                                   options.tokens > 0 ? options.tokens : INT64_MAX,
                                   chunking_with(run.config.data.chunking, *data.tokenizer));
-  const LossResult result = evaluate_loss(*run.model, batches, run.device);
+  const auto masker = evaluation_masker(run.config, *data.tokenizer);
+  const LossResult result = evaluate_loss(*run.model, batches, run.device, masker ? &*masker : nullptr);
+  if (result.tokens == 0) throw UserError(fmt::format("no token of '{}' is masked: give it more --tokens", folder));
   require_finite_loss(result.loss(), *run.model);
   if (options.json) {
     const nlohmann::ordered_json json = {{"run", options.run},
@@ -72,12 +75,12 @@ void run_eval(const EvalOptions& options) {
                                          {"data", folder},
                                          {"split", options.split},
                                          {"loss", result.loss()},
-                                         {"perplexity", result.perplexity()},
+                                         {masker ? "masked_perplexity" : "perplexity", result.perplexity()},
                                          {"predicted_tokens", result.tokens}};
     fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   } else {
-    fmt::print("{} loss {:.6f}  perplexity {:.4f}  ({} predicted tokens, step {})\n", options.split, result.loss(),
-               result.perplexity(), result.tokens, run.state.step);
+    fmt::print("{} loss {:.6f}  perplexity {:.4f}  ({} {} tokens, step {})\n", options.split, result.loss(),
+               result.perplexity(), result.tokens, masker ? "masked" : "predicted", run.state.step);
   }
 }
 

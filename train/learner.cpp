@@ -5,6 +5,8 @@
 #include <ATen/ops/where.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
+
 #include "models/make_model.h"
 #include "train/accumulation.h"
 #include "train/autocast.h"
@@ -42,7 +44,8 @@ Learner::Learner(const RunConfig& config, at::Device device, Precision precision
 at::Tensor Learner::loss_factor(const Batch& batch) const {
   if (!scaler_) return {};
   // The scale is that of the loss per token, as in the field: the sum of many tokens would leave the range of float16.
-  return scaler_->scale() / static_cast<double>(batch.ids.numel());
+  const auto& predicted = batch.labels.defined() ? batch.labels : batch.ids;
+  return scaler_->scale() / static_cast<double>(std::max<int64_t>(1, predicted.numel()));
 }
 
 std::string Learner::first_non_finite(const Batch& batch) {

@@ -111,12 +111,17 @@ void Reporter::report(const TrainingState& state, double loss, const LossScaler*
 
 void Reporter::evaluated(const TrainingState& state, const LossResult& result) {
   progress_.clear();
-  spdlog::info("step {}  validation loss {:.4f}  perplexity {:.2f}  ({} tokens)", state.step, result.loss(),
-               result.perplexity(), result.tokens);
+  if (result.tokens == 0) {
+    spdlog::warn("step {}  not evaluated: no token of the validation data is masked", state.step);
+    return;
+  }
+  const bool masked = config_.is_masked();
+  spdlog::info("step {}  validation loss {:.4f}  perplexity {:.2f}  ({} {}tokens)", state.step, result.loss(),
+               result.perplexity(), result.tokens, masked ? "masked " : "");
   append({{"kind", "eval"},
           {"step", state.step},
           {"loss", result.loss()},
-          {"perplexity", result.perplexity()},
+          {masked ? "masked_perplexity" : "perplexity", result.perplexity()},
           {"predicted_tokens", result.tokens},
           {"tokens", state.tokens},
           {"seconds", state.seconds}});

@@ -11,14 +11,32 @@
 
 namespace skipless {
 
-void DataConfig::keys(Schema& s) {
+void DataConfig::keys(Schema& s, bool is_masked) {
   s.key("folder", folder, "folder that 'skipless prepare' wrote");
   s.key("chunking", chunking,
         "how documents become sequences: cut each by itself (as the paper), or one stream with end-of-text tokens");
+  s.section("masking", masking, "which tokens a model of kind bert has to predict", /*written=*/is_masked);
 }
 
-void DataConfig::check(Problems& problems) const {
+void DataConfig::check(Problems& problems, const ModelConfig& model, bool is_masked) const {
   if (folder.empty()) problems.add("folder", "is needed: the folder that 'skipless prepare' wrote");
+  if (is_masked) {
+    // round(0.5) is 0.
+    if (masking.rule == MaskingRule::exact && masking.rate * static_cast<double>(model.context_length) <= 0.5) {
+      problems.add("masking.rate", fmt::format("{} of a sequence of {} tokens (model.context_length) is less than one",
+                                               masking.rate, model.context_length));
+    }
+    return;
+  }
+  const MaskingConfig none;
+  const auto refuse = [&](bool is_given, std::string_view key) {
+    if (!is_given) return;
+    problems.add(key, fmt::format("model.kind is {}, which predicts every token: masking is for model.kind bert",
+                                  name_of(model.kind)));
+  };
+  refuse(masking.rate != none.rate, "masking.rate");
+  refuse(masking.rule != none.rule, "masking.rule");
+  refuse(masking.exclude_special != none.exclude_special, "masking.exclude_special");
 }
 
 void TrainConfig::keys(Schema& s) {
@@ -77,9 +95,19 @@ void TrainConfig::check(Problems& problems, const ModelConfig& model) const {
     problems.add("device", fmt::format("{} is not one of cpu, cuda, cuda:N", in_quotes(device)));
 }
 
+bool RunConfig::is_masked() const {
+  return name_of(model.kind) == "bert";
+}
+
 void RunConfig::keys(Schema& s) {
+  struct DataSection {
+    DataConfig& data;
+    bool is_masked;
+    void keys(Schema& schema) { data.keys(schema, is_masked); }
+  };
   s.section("model", model, "the model");
-  s.section("data", data, "what it is trained on");
+  DataSection section{data, is_masked()};
+  s.section("data", section, "what it is trained on");
   s.section("train", train, "how it is trained");
 }
 
@@ -90,7 +118,7 @@ void RunConfig::resolve() {
 
 void RunConfig::check(Problems& problems) const {
   problems.within("model", [&](Problems& p) { model.check(p); });
-  problems.within("data", [&](Problems& p) { data.check(p); });
+  problems.within("data", [&](Problems& p) { data.check(p, model, is_masked()); });
   problems.within("train", [&](Problems& p) { train.check(p, model); });
 }
 

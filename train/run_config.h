@@ -7,6 +7,7 @@
 
 #include "configs/schema.h"
 #include "data/chunking.h"
+#include "data/masking.h"
 #include "models/model_config.h"
 #include "train/adamw.h"
 #include "train/budget.h"
@@ -19,9 +20,11 @@ namespace skipless {
 struct DataConfig {
   std::string folder;
   ChunkKind chunking = ChunkKind::documents;
+  MaskingConfig masking;  // of a model that predicts masked tokens
 
-  void keys(Schema& s);
-  void check(Problems& problems) const;
+  /// `is_masked`: whether the model predicts masked tokens.
+  void keys(Schema& s, bool is_masked);
+  void check(Problems& problems, const ModelConfig& model, bool is_masked) const;
 };
 
 struct TrainConfig : BudgetConfig, BatchConfig {
@@ -52,6 +55,9 @@ struct RunConfig {
   ModelConfig model;
   DataConfig data;
   TrainConfig train;
+
+  /// Whether the model predicts masked tokens: a masked language model.
+  bool is_masked() const;
 
   void keys(Schema& s);
   void resolve();

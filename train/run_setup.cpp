@@ -32,15 +32,6 @@ std::optional<EvaluationBatches> evaluation_batches(const RunConfig& config, con
                            config.train.eval_tokens, chunking_with(config.data.chunking, *data.tokenizer));
 }
 
-std::unique_ptr<Prefetcher> training_loader(const ChunkBatches& batches, int64_t first) {
-  constexpr int64_t kMostBytes = 64 << 20;
-  const int64_t most = kMostBytes / (batches.chunk_length() * static_cast<int64_t>(sizeof(int64_t)));
-  const int64_t ahead = std::clamp<int64_t>(2 * batches.batch_size(), 1, std::max<int64_t>(1, most));
-  return std::make_unique<Prefetcher>(
-      batches.chunk_length(), first, ahead, [&batches](int64_t row, std::span<int64_t> out) { batches.rows(row, out); },
-      [&batches](int64_t row) { return batches.place(row); });
-}
-
 void refuse_imported(const std::filesystem::path& folder) {
   const CheckpointFolder checkpoints(RunPaths{folder}.checkpoints());
   if (checkpoints.steps() != std::vector<int64_t>{0} || !checkpoints.read_state(0).train_data.empty()) return;

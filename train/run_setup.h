@@ -3,12 +3,10 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 
 #include "data/chunk_batches.h"
-#include "data/prefetcher.h"
 #include "data/prepared_data.h"
 #include "train/run_config.h"
 #include "train/run_folder.h"
@@ -20,10 +18,6 @@ PreparedData open_data(const RunConfig& config);
 
 /// What the config's evaluations run on; nothing when it asks for none.
 std::optional<EvaluationBatches> evaluation_batches(const RunConfig& config, const PreparedData& data);
-
-/// Makes the sequences of `batches`, which must outlive it, from `first` on: two batches ahead of the training, as far
-/// as 64 MiB reach.
-std::unique_ptr<Prefetcher> training_loader(const ChunkBatches& batches, int64_t first);
 
 /// UserError for the weights of another code (skipless convert): no data, no optimizer, no way to go on.
 void refuse_imported(const std::filesystem::path& folder);

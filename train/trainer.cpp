@@ -35,6 +35,7 @@
 #include "train/run_setup.h"
 #include "train/stop_signal.h"
 #include "train/stopwatch.h"
+#include "train/training_rows.h"
 
 namespace skipless {
 
@@ -46,7 +47,7 @@ std::string batch_text(const BatchConfig& batch) {
                            : fmt::format("{}", batch.batch_size);
 }
 
-/// The data of a step: `rows` items of ChunkBatches from `first` on.
+/// The data of a step: `rows` items of TrainingRows from `first` on.
 struct StepRows {
   int64_t step = 0;
   int64_t first = 0;
@@ -61,11 +62,10 @@ class Trainer {
         device_(find_device(config.train.device)),
         precision_(choose_precision(config.train.precision, traits_of(device_))),
         data_(open_data(config)),
-        batches_(data_.train, config.model.context_length, config.train.batch_size,
-                 static_cast<uint64_t>(config.train.data_seed), /*shuffle=*/true,
-                 chunking_with(config.data.chunking, *data_.tokenizer)),
+        rows_(config, data_),
         evaluation_(evaluation_batches(config, data_)),
-        plan_(config.train, config.train, config.train.schedule, config.model.context_length, batches_.chunks()),
+        evaluation_masker_(evaluation_masker(config, *data_.tokenizer)),
+        plan_(config.train, config.train, config.train.schedule, config.model.context_length, rows_.chunks()),
         run_(folder),
         log_(run_.paths().log()),
         checkpoints_(run_.paths().checkpoints()),
@@ -87,8 +87,8 @@ class Trainer {
   void resume(Checkpoint checkpoint);
   void restore_loss_scale(Checkpoint& checkpoint, const std::string& source);
   void one_step();
-  at::Tensor next_batch(int64_t rows);
-  at::Tensor batch_again(const StepRows& rows) const;
+  Batch next_batch(int64_t rows);
+  Batch batch_again(const StepRows& rows) const;
   void tell_of_layers();
   void report();
   void wait_for_device();
@@ -103,8 +103,9 @@ class Trainer {
   at::Device device_;
   PrecisionChoice precision_;
   PreparedData data_;
-  ChunkBatches batches_;
+  TrainingRows rows_;
   std::optional<EvaluationBatches> evaluation_;
+  std::optional<TokenMasker> evaluation_masker_;
   BudgetPlan plan_;
   RunFolder run_;
   LogFile log_;
@@ -133,7 +134,7 @@ void Trainer::start() {
   state_.precision = name_of(precision_.precision);
   watch_.set(state_.seconds);
   reporter_.open(run_.paths().metrics(), state_);
-  loader_ = training_loader(batches_, state_.sequences);
+  loader_ = rows_.loader(state_.sequences);
   // Only now is it certain that the run goes on with this config.
   write_file(run_.paths().config(), config_text_);
   keep_tokenizer(config_, run_.paths());
@@ -175,7 +176,7 @@ void Trainer::announce() {
   spdlog::info("{}\n{}", run_.paths().folder.string(), describe(learner_->optimizer().groups()));
   spdlog::info("block {}, {} layers of {}, device {}, {} threads; {} of {} sequences of {} tokens, {} chunks an epoch",
                config_.model.block, config_.model.n_layer, config_.model.d_model, train.device, at::get_num_threads(),
-               plan_.text(), batch_text(train), config_.model.context_length, batches_.chunks());
+               plan_.text(), batch_text(train), config_.model.context_length, rows_.chunks());
   spdlog::info("precision {}: {}{}", name_of(precision_.precision),
                train.precision == Precision::automatic ? "chosen for " : "as asked for, on ", precision_.reason);
   if (precision_.is_slow) {
@@ -237,19 +238,17 @@ TrainOutcome Trainer::run_to_the_end() {
 }
 
 /// The next `rows` sequences of training data; on a GPU through pinned memory, so that the copy goes beside other work.
-at::Tensor Trainer::next_batch(int64_t rows) {
+Batch Trainer::next_batch(int64_t rows) {
   const auto options = at::TensorOptions().dtype(at::kLong).pinned_memory(device_.is_cuda());
-  auto ids = at::empty({rows, config_.model.context_length}, options);
+  auto made = at::empty({rows, rows_.row_length()}, options);
   const double before = loader_->waited_seconds();
-  loader_->take({ids.data_ptr<int64_t>(), static_cast<size_t>(ids.numel())});
+  loader_->take({made.data_ptr<int64_t>(), static_cast<size_t>(made.numel())});
   reporter_.waited_for_data(loader_->waited_seconds() - before);
-  return ids.to(device_, /*non_blocking=*/true);
+  return rows_.batch(made).to(device_);
 }
 
-at::Tensor Trainer::batch_again(const StepRows& rows) const {
-  auto ids = at::empty({rows.rows, config_.model.context_length}, at::kLong);
-  batches_.rows(rows.first, {ids.data_ptr<int64_t>(), static_cast<size_t>(ids.numel())});
-  return ids.to(device_);
+Batch Trainer::batch_again(const StepRows& rows) const {
+  return rows_.batch(rows.first, rows.rows).to(device_);
 }
 
 void Trainer::one_step() {
@@ -259,7 +258,7 @@ void Trainer::one_step() {
   unchecked_.push_back(rows);
   at_once_ = std::min(*config_.train.micro_batch, rows.rows);
   reporter_.step_begins();
-  const auto step = learner_->step(state_.step, lr, {.ids = next_batch(rows.rows)});
+  const auto step = learner_->step(state_.step, lr, next_batch(rows.rows));
   ++state_.step;
   state_.sequences += rows.rows;
   state_.tokens += rows.rows * config_.model.context_length;
@@ -275,7 +274,7 @@ void Trainer::tell_of_layers() {
   const StepRows rows = unchecked_.back();
   wait_for_device();
   check_steps();
-  reporter_.layers(state_, learner_->model(), {.ids = batch_again(rows)});
+  reporter_.layers(state_, learner_->model(), batch_again(rows));
 }
 
 void Trainer::report() {
@@ -306,7 +305,8 @@ void Trainer::evaluate() {
   wait_for_device();
   check_steps();
   at_once_ = *config_.train.micro_batch;
-  const LossResult result = evaluate_loss(learner_->model(), *evaluation_, device_);
+  const LossResult result =
+      evaluate_loss(learner_->model(), *evaluation_, device_, evaluation_masker_ ? &*evaluation_masker_ : nullptr);
   reporter_.evaluated(state_, result);
   if (!std::isfinite(result.loss())) return;
   state_.validation_loss = result.loss();
@@ -348,7 +348,7 @@ void Trainer::stop_non_finite(const StepRows& rows) {
         "the loss scale has collapsed to {1:g}: the gradient was not finite in {0} steps so far, all skipped",
         scaler->skipped(), scaler->scale().item<double>());
   }
-  const std::string name = learner_->first_non_finite({.ids = batch_again(rows)});
+  const std::string name = learner_->first_non_finite(batch_again(rows));
   const auto good = checkpoints_.steps();
   throw RunError(fmt::format(
       "step {}: {}; the first bad tensor is {}. {}", rows.step + 1, what, name.empty() ? "not to be found again" : name,
