@@ -40,7 +40,8 @@ class GptImpl : public TransformerImpl {
   /// its logits never stand in memory all at once (token_loss.h).
   TokenLoss loss(const Batch& batch) override;
 
-  torch::Tensor logits(const torch::Tensor& hidden) override;
+  torch::Tensor logits(const torch::Tensor& hidden, const Batch&) override { return logits(hidden); }
+  torch::Tensor logits(const torch::Tensor& hidden);
   /// The final hidden states [B, T, D] for ids that follow those of `cache`, which they are added to, without a
   /// gradient: the same as for the whole sequence at once, up to rounding. The sequence may be as long as the cache and
   /// the positions allow.

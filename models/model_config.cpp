@@ -9,14 +9,27 @@
 namespace skipless {
 
 std::span<const EnumName<ModelKind>> enum_names(ModelKind) {
-  static constexpr std::array<EnumName<ModelKind>, 1> kNames{{{ModelKind::gpt, "gpt"}}};
+  static constexpr std::array<EnumName<ModelKind>, 2> kNames{{{ModelKind::gpt, "gpt"}, {ModelKind::bert, "bert"}}};
   return kNames;
 }
 
 std::span<const EnumName<PositionKind>> enum_names(PositionKind) {
-  static constexpr std::array<EnumName<PositionKind>, 2> kNames{
-      {{PositionKind::learned, "learned"}, {PositionKind::sinusoidal, "sinusoidal"}}};
+  static constexpr std::array<EnumName<PositionKind>, 3> kNames{
+      {{PositionKind::learned, "learned"},
+       {PositionKind::sinusoidal, "sinusoidal"},
+       {PositionKind::scaled_sinusoidal, "scaled_sinusoidal"}}};
   return kNames;
+}
+
+std::span<const EnumName<CentringOver>> enum_names(CentringOver) {
+  static constexpr std::array<EnumName<CentringOver>, 2> kNames{
+      {{CentringOver::kept, "kept"}, {CentringOver::all, "all"}}};
+  return kNames;
+}
+
+void MlmHeadConfig::keys(Schema& s) {
+  s.key("transform", transform, "linear map, activation (of geglu: gelu) and LayerNorm before the output matrix");
+  s.key("bias", bias, "bias of the logits");
 }
 
 BlockConfigs::BlockConfigs() {
@@ -37,7 +50,7 @@ BlockConfigs& BlockConfigs::operator=(const BlockConfigs& other) {
 void ModelConfig::keys(Schema& s) {
   std::vector<std::string> names;
   for (const auto& variant : block_variants()) names.emplace_back(variant.name);
-  s.key("kind", kind, "gpt: a causal language model");
+  s.key("kind", kind, "gpt: a causal language model; bert: an encoder, trained as a masked language model");
   s.key("block", block, names, "the block variant");
   TransformerConfig::keys(s);
   const auto size = Range<int64_t>::between(1, 100'000'000);
@@ -46,8 +59,17 @@ void ModelConfig::keys(Schema& s) {
         "embedding rows are rounded up to a multiple; the rows beyond vocab_size are never predicted");
   s.key("context_length", context_length, Range<int64_t>::between(2, 10'000'000), "tokens of a training sequence");
   s.key("n_positions", n_positions, size, "longest sequence; empty: context_length");
-  s.key("positions", positions, "position embedding, added to the token embedding");
+  s.key("positions", positions,
+        "position embedding, added to the token embedding; scaled_sinusoidal: times a trained number");
+  s.key("n_token_types", n_token_types, Range<int64_t>::between(0, 1000),
+        "bert: embeddings of which text of a pair a token is of; 0: none");
+  s.key("padding_id", padding_id, Range<int64_t>::between(0, 99'999'999),
+        "token whose embedding the lookup does not train; empty: none");
+  s.key("embedding_norm", embedding_norm, "norm of the embedding sum");
+  s.key("embedding_norm_eps", embedding_norm_eps, Range<double>::between(0, 1), "its eps");
   s.key("tied_head", tied_head, "the output matrix is the token embedding");
+  s.section("mlm_head", mlm_head, "bert: what the masked language model has beside its output matrix");
+  s.key("centring_over", centring_over, "bert: C is uniform over the keys that are not padding, or over all");
   s.key("final_norm", final_norm, "norm after the last block");
   s.key("final_norm_eps", final_norm_eps, Range<double>::between(0, 1), "its eps");
   for (const auto& variant : block_variants()) {
@@ -67,6 +89,18 @@ void ModelConfig::check(Problems& problems) const {
   if (*n_positions < context_length) {
     problems.add("n_positions",
                  fmt::format("{} positions are fewer than context_length {}", *n_positions, context_length));
+  }
+  if (padding_id && *padding_id >= vocab_size) {
+    problems.add("padding_id", fmt::format("{} is not below vocab_size {}", *padding_id, vocab_size));
+  }
+  if (kind == ModelKind::gpt) {
+    const auto of_bert = [&](bool set, std::string_view key) {
+      if (set) problems.add(key, "is of 'kind: bert', and this is a gpt");
+    };
+    of_bert(n_token_types > 0, "n_token_types");
+    of_bert(mlm_head.transform, "mlm_head.transform");
+    of_bert(mlm_head.bias, "mlm_head.bias");
+    of_bert(centring_over == CentringOver::all, "centring_over");
   }
   if (init.depth_scaled && block_config().attention_config().tie_init != TieInit::none) {
     problems.add("init.depth_scaled", fmt::format("scales W_P, but {}.tie_init makes it undo W_V", block));

@@ -11,11 +11,23 @@
 
 namespace skipless {
 
-enum class ModelKind { gpt };
+enum class ModelKind { gpt, bert };
 std::span<const EnumName<ModelKind>> enum_names(ModelKind);
 
-enum class PositionKind { learned, sinusoidal };
+enum class PositionKind { learned, sinusoidal, scaled_sinusoidal };
 std::span<const EnumName<PositionKind>> enum_names(PositionKind);
+
+/// The keys over which C of an encoder is uniform: those that are kept, as A is at zero query-key product, or all.
+enum class CentringOver { kept, all };
+std::span<const EnumName<CentringOver>> enum_names(CentringOver);
+
+/// What a masked language model has before and beside its output matrix. Crammed: neither. Hugging Face BERT: both.
+struct MlmHeadConfig {
+  bool transform = false;  // LayerNorm(act(W h + b))
+  bool bias = false;       // of the logits, one per token
+
+  void keys(Schema& s);
+};
 
 /// The Config of every variant, by name. A value: copying it copies them all.
 class BlockConfigs {
@@ -40,7 +52,13 @@ struct ModelConfig : TransformerConfig {
   int64_t context_length = 128;
   std::optional<int64_t> n_positions;  // default context_length
   PositionKind positions = PositionKind::learned;
+  int64_t n_token_types = 0;          // of BERT; 0: none
+  std::optional<int64_t> padding_id;  // its embedding is trained as an output only
+  NormKind embedding_norm = NormKind::none;
+  double embedding_norm_eps = 1e-12;
   bool tied_head = true;
+  MlmHeadConfig mlm_head;                           // of BERT
+  CentringOver centring_over = CentringOver::kept;  // of BERT
   NormKind final_norm = NormKind::layer_norm;
   double final_norm_eps = 1e-5;
 

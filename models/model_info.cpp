@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/bert.h"
 #include "models/feed_forward.h"
 #include "models/token_loss.h"
 
@@ -12,6 +13,7 @@ namespace {
 int64_t matrix_parameters(const ModelConfig& config) {
   const auto settings = config.block_config().settings(config);
   int64_t sum = config.n_embedding() * config.d_model;  // the head, tied or not
+  if (config.mlm_head.transform) sum += config.d_model * config.d_model;
   for (int64_t layer = 0; layer < config.n_layer; ++layer) {
     sum += config.block_config().attention_config().n_matrix_parameters(settings, layer) +
            FeedForwardImpl::n_matrix_parameters(settings);
@@ -50,13 +52,21 @@ std::vector<PartSize> parameter_table(const ModelConfig& config) {
     feed_forward.parameters += of_feed_forward;
     rest.parameters += config.block_config().n_parameters(config, layer) - of_attention - of_feed_forward;
   }
-  return {{"token embedding", config.n_embedding() * d},
-          {"position embedding", config.positions == PositionKind::learned ? *config.n_positions * d : 0},
-          attention,
-          feed_forward,
-          rest,
-          {"final norm", n_norm_parameters(config.final_norm, d)},
-          {"head", config.tied_head ? 0 : config.n_embedding() * d}};
+  const int64_t positions = config.positions == PositionKind::learned             ? *config.n_positions * d
+                            : config.positions == PositionKind::scaled_sinusoidal ? 1
+                                                                                  : 0;
+  const int64_t head = (config.tied_head ? 0 : config.n_embedding() * d) +
+                       (config.mlm_head.transform ? MlmTransformImpl::n_parameters(d) : 0) +
+                       (config.mlm_head.bias ? config.n_embedding() : 0);
+  std::vector<PartSize> table{{"token embedding", config.n_embedding() * d}, {"position embedding", positions}};
+  if (config.n_token_types > 0) table.push_back({"token types", config.n_token_types * d});
+  if (config.embedding_norm != NormKind::none) {
+    table.push_back({"embedding norm", n_norm_parameters(config.embedding_norm, d)});
+  }
+  for (const auto& part : {attention, feed_forward, rest}) table.push_back(part);
+  table.push_back({"final norm", n_norm_parameters(config.final_norm, d)});
+  table.push_back({"head", head});
+  return table;
 }
 
 int64_t n_parameters(const ModelConfig& config) {
@@ -66,7 +76,8 @@ int64_t n_parameters(const ModelConfig& config) {
 }
 
 FlopsPerToken flops_per_token(const ModelConfig& config) {
-  const double visible = (static_cast<double>(config.context_length) + 1) / 2;
+  const double t = static_cast<double>(config.context_length);
+  const double visible = config.kind == ModelKind::gpt ? (t + 1) / 2 : t;
   const double attention = 4.0 * static_cast<double>(config.d_model * config.n_layer) * visible;
   const double forward = 2.0 * static_cast<double>(matrix_parameters(config)) + attention;
   return {.forward = forward, .training = 3 * forward};
@@ -75,7 +86,8 @@ FlopsPerToken flops_per_token(const ModelConfig& config) {
 MemoryEstimate training_memory(const ModelConfig& config, int64_t sequences, bool recompute) {
   const double parameters = static_cast<double>(n_parameters(config));
   const double tokens = static_cast<double>(sequences * config.context_length);
-  const int64_t rows = loss_chunk_rows(sequences * (config.context_length - 1), config.n_embedding());
+  const int64_t predicted = config.kind == ModelKind::gpt ? config.context_length - 1 : config.context_length;
+  const int64_t rows = loss_chunk_rows(sequences * predicted, config.n_embedding());
   double kept = 2.0 * static_cast<double>(config.d_model);  // embedding sum, final norm
   double largest = 0;
   for (int64_t layer = 0; layer < config.n_layer; ++layer) {

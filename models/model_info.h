@@ -14,7 +14,8 @@ struct PartSize {
   int64_t parameters = 0;  // trained
 };
 
-/// Embeddings, then attention, feed-forward, norms and gains summed over the blocks, final norm, head (0 when tied).
+/// Embeddings, then attention, feed-forward, norms and gains summed over the blocks, final norm, and what the head has
+/// of its own.
 std::vector<PartSize> parameter_table(const ModelConfig& config);
 
 /// Trained parameters in all.
@@ -22,7 +23,9 @@ int64_t n_parameters(const ModelConfig& config);
 
 /// Floating-point operations of one token: 2 per parameter of a matrix that the token is multiplied with (the head
 /// included, the embedding lookup not), and 4*d per visible key for Q K^T and A V, of which a causal token at position
-/// t sees t + 1: (T + 1) / 2 on average. Training costs three times the forward pass. Element-wise work is not counted.
+/// t sees t + 1: (T + 1) / 2 on average, and an encoder's all T. The head is counted for every token, though a masked
+/// language model may run it on some alone. Training costs three times the forward pass. Element-wise work is not
+/// counted.
 struct FlopsPerToken {
   double forward = 0;
   double training = 0;

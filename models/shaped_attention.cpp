@@ -65,20 +65,34 @@ torch::Tensor running_mean(const torch::Tensor& v) {
   return sum / causal_counts(0, v.size(-2), sum.options());
 }
 
-/// mean_C(V) without a causal mask: every row is the mean over all positions.
-torch::Tensor uniform_mean(const torch::Tensor& v) {
-  return full_precision(v).mean(-2, /*keepdim=*/true);
+/// [B, 1, 1, T]: every row of C without a causal mask, where not all keys count.
+torch::Tensor centring_row(const torch::Tensor& kept, const torch::TensorOptions& options) {
+  const auto weights = kept.to(options.dtype()).unsqueeze(1).unsqueeze(1);
+  return weights / weights.sum(-1, /*keepdim=*/true).clamp_min(1);
 }
 
-/// Rows of T queries, columns of all S + T keys.
-torch::Tensor centring_matrix(int64_t queries, int64_t keys, bool causal, const torch::TensorOptions& options) {
+bool centres_over_all(const AttentionMask& mask) {
+  return mask.centre_over_all || !mask.kept.defined();
+}
+
+/// mean_C(V) without a causal mask: every row is the mean over the positions that count.
+torch::Tensor uniform_mean(const torch::Tensor& values, const AttentionMask& mask) {
+  const auto v = full_precision(values);
+  return centres_over_all(mask) ? v.mean(-2, /*keepdim=*/true) : at::matmul(centring_row(mask.kept, v.options()), v);
+}
+
+/// Rows of T queries, columns of all S + T keys; without a causal mask [B, 1, 1, T] where not all keys count.
+torch::Tensor centring_matrix(int64_t queries, int64_t keys, const AttentionMask& mask,
+                              const torch::TensorOptions& options) {
+  if (!mask.causal && !centres_over_all(mask)) return centring_row(mask.kept, options);
   const auto ones = at::ones({queries, keys}, options);
   const int64_t before = keys - queries;
-  return causal ? ones.tril(before) / causal_counts(before, queries, options) : ones / static_cast<double>(keys);
+  return mask.causal ? ones.tril(before) / causal_counts(before, queries, options) : ones / static_cast<double>(keys);
 }
 
-/// [T, S + T] or [B, 1, T, S + T] bool: true where a query may see a key.
+/// [T, S + T], [B, 1, T, S + T] or, without a causal mask, [B, 1, 1, T] bool: true where a query may see a key.
 torch::Tensor visible(int64_t queries, int64_t keys, const AttentionMask& mask, const torch::Device& device) {
+  if (!mask.causal && mask.kept.defined()) return mask.kept.unsqueeze(1).unsqueeze(1);
   auto seen = at::ones({queries, keys}, torch::TensorOptions(torch::kBool).device(device));
   if (mask.causal) seen = seen.tril(keys - queries);
   if (mask.kept.defined()) seen = seen.logical_and(mask.kept.unsqueeze(1).unsqueeze(1));
@@ -136,7 +150,7 @@ torch::Tensor ShapedAttentionImpl::forward(const torch::Tensor& q, const torch::
   if (soft_cap_ > 0) return plain(q, all_k, all_v, mask);
   auto out = beta_->forward(softmax_attention(q, all_k, all_v, mask, is_training() ? dropout_ : 0));
   if (!gamma_->is_zero()) {
-    const auto mean = cache != nullptr ? cache->running_mean(v) : mask.causal ? running_mean(v) : uniform_mean(v);
+    const auto mean = cache != nullptr ? cache->running_mean(v) : mask.causal ? running_mean(v) : uniform_mean(v, mask);
     out = out - gamma_->forward(mean);
   }
   if (!alpha_->is_zero()) out = out + alpha_->forward(v);
@@ -155,7 +169,7 @@ torch::Tensor ShapedAttentionImpl::matrix(const torch::Tensor& q, const torch::T
   const int64_t queries = q.size(-2), keys = k.size(-2);
   const auto a = softmax_matrix(q, k, mask);
   auto p = beta_->forward(dropout(dropout_, is_training(), a));
-  if (!gamma_->is_zero()) p = p - gamma_->forward(centring_matrix(queries, keys, mask.causal, a.options()));
+  if (!gamma_->is_zero()) p = p - gamma_->forward(centring_matrix(queries, keys, mask, a.options()));
   const auto identity = at::eye(keys, a.options()).slice(0, keys - queries);
   if (!alpha_->is_zero()) p = p + alpha_->forward(identity);
   return lambda_.defined() ? interpolated(lambda_, identity, p) : p;

@@ -36,8 +36,11 @@ using AttentionObserver =
 struct AttentionMask {
   bool causal = true;
   /// [B, T] bool, true where a token is kept; undefined: every token. In a causal model it leaves C unchanged, as in
-  /// the authors' code: real tokens never see the padding on their right, so only padded rows feel the difference.
+  /// the authors' code: real tokens never see the padding on their right, so only padded rows feel the difference. In
+  /// an encoder C is 1/(kept keys) on the kept keys: A at zero query-key product. A row that sees no key has A = C = 0.
   torch::Tensor kept{};
+  /// Without a causal mask, C is 1/T on every key, whatever `kept` says. False: the same mask as that of A.
+  bool centre_over_all = false;
   /// Of the layer that is called; null: none. Its tokens come before those of the call, which are added to it. For
   /// causal models without padding.
   AttentionCache* cache = nullptr;
@@ -49,9 +52,10 @@ struct AttentionMask {
 
 /// Q, K, V [B, H, T, dh] -> [B, H, T, dh]. With a cache of S tokens, keys and values are those of S + T tokens.
 ///
-/// Ordinary path: alpha*V + beta*SDPA(Q, K, V) - gamma*mean_C(V), where mean_C is the running mean over positions, so
-/// that no T x T matrix of our own stands in memory. The logit soft-cap c*tanh(S/c) changes S inside the softmax, which
-/// LibTorch's fused attention cannot do: with it the plain formula below runs, whose memory grows with T^2.
+/// Ordinary path: alpha*V + beta*SDPA(Q, K, V) - gamma*mean_C(V), where mean_C is the running mean over positions, or
+/// the mean over the kept ones without a causal mask, so that no T x T matrix of our own stands in memory. The logit
+/// soft-cap c*tanh(S/c) changes S inside the softmax, which LibTorch's fused attention cannot do: with it the plain
+/// formula below runs, whose memory grows with T^2.
 ///
 /// Dropout acts on A alone: I and C are no choice of the queries, and beta*A - gamma*C is no longer 0 at the start.
 /// With an identity start P becomes lambda*I + (1 - lambda)*P (identity_start.h); lambda is a buffer of that name. At

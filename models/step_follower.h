@@ -7,8 +7,8 @@
 
 namespace skipless {
 
-/// A module that is one too is found by GptImpl::begin_step and end_step, in whatever block it sits. Its state lies in
-/// buffers, so that it is saved, and a resumed run goes on from it.
+/// A module that is one too is found by TransformerImpl::begin_step and end_step, in whatever block it sits. Its state
+/// lies in buffers, so that it is saved, and a resumed run goes on from it.
 class StepFollower {
  public:
   virtual ~StepFollower() = default;

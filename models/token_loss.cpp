@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 namespace skipless {
 
@@ -30,6 +31,7 @@ struct LossAndGradients {
   at::Tensor sum;
   at::Tensor of_hidden;  // [N, D], or undefined
   at::Tensor of_matrix;  // [V, D], or undefined
+  at::Tensor of_bias;    // [V], or undefined
 };
 
 /// Products in the dtype that autocast asks for, or in the tensors' own.
@@ -68,16 +70,25 @@ class Products {
   at::ScalarType result_dtype_;
 };
 
-LossAndGradients chunked_loss(const at::Tensor& hidden, const at::Tensor& matrix, int64_t vocab_size,
-                              const at::Tensor& targets, bool of_hidden, bool of_matrix) {
+/// Which gradients are wanted.
+struct Wanted {
+  bool of_hidden = false;
+  bool of_matrix = false;
+  bool of_bias = false;
+  bool any() const { return of_hidden || of_matrix || of_bias; }
+};
+
+LossAndGradients chunked_loss(const at::Tensor& hidden, const at::Tensor& matrix, const at::Tensor& bias,
+                              int64_t vocab_size, const at::Tensor& targets, const Wanted& wanted) {
   const Products products(hidden);
   // The casts below are ours: autocast would cast W anew for each chunk.
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   const auto w = products.operand(matrix);
   const auto options = hidden.options().dtype(products.result_dtype());
-  LossAndGradients result{.sum = at::zeros({}, options), .of_hidden = {}, .of_matrix = {}};
-  if (of_hidden) result.of_hidden = at::empty_like(hidden, options);
-  if (of_matrix) result.of_matrix = at::zeros_like(matrix, options);
+  LossAndGradients result{.sum = at::zeros({}, options), .of_hidden = {}, .of_matrix = {}, .of_bias = {}};
+  if (wanted.of_hidden) result.of_hidden = at::empty_like(hidden, options);
+  if (wanted.of_matrix) result.of_matrix = at::zeros_like(matrix, options);
+  if (wanted.of_bias) result.of_bias = at::zeros_like(bias, options);
   const int64_t n = hidden.size(0), rows = loss_chunk_rows(n, matrix.size(0));
   for (int64_t first = 0; first < n; first += rows) {
     const int64_t last = std::min(n, first + rows);
@@ -85,21 +96,23 @@ LossAndGradients chunked_loss(const at::Tensor& hidden, const at::Tensor& matrix
     const auto target = targets.slice(0, first, last).unsqueeze(1).masked_fill(ignored, 0);
     const auto h = products.operand(hidden.slice(0, first, last));  // [R, D]
     auto logits = at::mm(h, w.t()).to(options.dtype());             // [R, V]
+    if (bias.defined()) logits.add_(bias);
     if (vocab_size < logits.size(1)) {
       logits.slice(1, vocab_size).fill_(-std::numeric_limits<double>::infinity());
     }
     logits = at::log_softmax(logits, -1);
     result.sum.sub_(logits.gather(1, target).masked_fill(ignored, 0).sum());
-    if (!of_hidden && !of_matrix) continue;
+    if (!wanted.any()) continue;
     // d loss / d logits = softmax - onehot.
     auto gradient = logits.exp_();
     gradient.scatter_add_(1, target, at::full_like(target, -1, options));
+    if (wanted.of_bias) result.of_bias.addmv_(gradient.t(), ignored.squeeze(1).logical_not().to(options.dtype()));
     if (products.gradient_scale() != 1) gradient.mul_(products.gradient_scale());
     gradient = products.operand(gradient);
-    if (of_hidden) {
+    if (wanted.of_hidden) {
       result.of_hidden.slice(0, first, last).copy_(products.product(gradient, w).masked_fill_(ignored, 0));
     }
-    if (of_matrix) products.add_product(result.of_matrix, gradient.t(), h.masked_fill(ignored, 0));
+    if (wanted.of_matrix) products.add_product(result.of_matrix, gradient.t(), h.masked_fill(ignored, 0));
   }
   for (auto* tensor : {&result.of_hidden, &result.of_matrix}) {
     if (tensor->defined() && products.gradient_scale() != 1) tensor->div_(products.gradient_scale());
@@ -111,10 +124,15 @@ LossAndGradients chunked_loss(const at::Tensor& hidden, const at::Tensor& matrix
 class LossFunction : public torch::autograd::Function<LossFunction> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& hidden,
-                            const at::Tensor& matrix, int64_t vocab_size, const at::Tensor& targets) {
-    auto result = chunked_loss(hidden, matrix, vocab_size, targets, hidden.requires_grad(), matrix.requires_grad());
-    context->saved_data["hidden"] = std::move(result.of_hidden);
-    context->saved_data["matrix"] = std::move(result.of_matrix);
+                            const at::Tensor& matrix, const std::optional<at::Tensor>& of_logits, int64_t vocab_size,
+                            const at::Tensor& targets) {
+    const at::Tensor bias = of_logits.value_or(at::Tensor());
+    auto result = chunked_loss(hidden, matrix, bias, vocab_size, targets,
+                               {.of_hidden = hidden.requires_grad(),
+                                .of_matrix = matrix.requires_grad(),
+                                .of_bias = bias.defined() && bias.requires_grad()});
+    context->saved_data["gradients"] =
+        std::vector<at::Tensor>{std::move(result.of_hidden), std::move(result.of_matrix), std::move(result.of_bias)};
     return result.sum;
   }
 
@@ -122,14 +140,13 @@ class LossFunction : public torch::autograd::Function<LossFunction> {
                                                  const torch::autograd::variable_list& of_sum) {
     TORCH_CHECK(!c10::GradMode::is_enabled(), "the token loss has no second derivative");
     TORCH_CHECK(!context->saved_data.empty(), "the token loss has given its gradients away: backward ran before");
-    auto of_hidden = context->saved_data["hidden"].toTensor();
-    auto of_matrix = context->saved_data["matrix"].toTensor();
+    auto gradients = context->saved_data["gradients"].toTensorVector();
     // Taken out, so that scaling in place harms nobody, and so that the engine may keep them as .grad.
     context->saved_data.clear();
-    for (auto* tensor : {&of_hidden, &of_matrix}) {
-      if (tensor->defined()) tensor->mul_(of_sum[0]);
+    for (auto& tensor : gradients) {
+      if (tensor.defined()) tensor.mul_(of_sum[0]);
     }
-    return {of_hidden, of_matrix, {}, {}};
+    return {gradients[0], gradients[1], gradients[2], {}, {}};
   }
 };
 
@@ -139,12 +156,14 @@ int64_t loss_chunk_rows(int64_t positions, int64_t vocabulary) {
   return std::max<int64_t>(1, std::min(positions, std::max(kLeastRows, kChunkLogits / vocabulary)));
 }
 
-TokenLoss token_loss(const at::Tensor& hidden, const at::Tensor& matrix, int64_t vocab_size,
-                     const at::Tensor& targets) {
-  const bool wants_gradient = c10::GradMode::is_enabled() && (hidden.requires_grad() || matrix.requires_grad());
+TokenLoss token_loss(const at::Tensor& hidden, const at::Tensor& matrix, int64_t vocab_size, const at::Tensor& targets,
+                     const at::Tensor& bias) {
+  const bool wants_gradient = c10::GradMode::is_enabled() && (hidden.requires_grad() || matrix.requires_grad() ||
+                                                              (bias.defined() && bias.requires_grad()));
   return {.sum = wants_gradient
-                     ? LossFunction::apply(hidden, matrix, vocab_size, targets)
-                     : chunked_loss(hidden, matrix, vocab_size, targets, /*of_hidden=*/false, /*of_matrix=*/false).sum,
+                     ? LossFunction::apply(hidden, matrix, bias.defined() ? std::optional(bias) : std::nullopt,
+                                           vocab_size, targets)
+                     : chunked_loss(hidden, matrix, bias, vocab_size, targets, /*wanted=*/{}).sum,
           .count = targets.ne(kIgnoredTarget).sum()};
 }
 

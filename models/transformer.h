@@ -24,8 +24,8 @@ class TransformerImpl : public torch::nn::Module {
 
   /// Sum of the loss over all that `batch` has to predict, and their number.
   virtual TokenLoss loss(const Batch& batch) = 0;
-  /// What the head makes of the final hidden states [B, T, D].
-  virtual torch::Tensor logits(const torch::Tensor& hidden) = 0;
+  /// What the head makes of the final hidden states [B, T, D] of `batch`.
+  virtual torch::Tensor logits(const torch::Tensor& hidden, const Batch& batch) = 0;
 
   /// [B, T, D] each: the input of every block, then the output of the final norm: n_layer + 1 tensors.
   std::vector<torch::Tensor> hidden_states(const Batch& batch);
@@ -59,5 +59,9 @@ class TransformerImpl : public torch::nn::Module {
   Norm final_norm_;
 };
 using Transformer = std::shared_ptr<TransformerImpl>;
+
+/// Copies all parameters and buffers of embedding, blocks and final norm; `to` keeps its head. Both have the same
+/// config but for dropout and heads: a tensor that only one of them has, or of another shape, is an error.
+void copy_trunk(const TransformerImpl& from, TransformerImpl& to);
 
 }  // namespace skipless

@@ -1,5 +1,6 @@
 #include "train/layer_statistics.h"
 
+#include <ATen/TensorIndexing.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/special_entr.h>
 #include <c10/core/GradMode.h>
@@ -37,25 +38,33 @@ std::string block_name(size_t layer) {
   return fmt::format("block_{}", layer);
 }
 
-void add_moments(const at::Tensor& activations, const std::string& name, json& line) {
-  const auto x = activations.to(at::kDouble);
+/// `kept` [B, T]: the real tokens; undefined: all.
+void add_moments(const at::Tensor& activations, const at::Tensor& kept, const std::string& name, json& line) {
+  const auto x = (kept.defined() ? activations.index({kept}) : activations).to(at::kDouble);
   const auto centred = x - x.mean();
   const double variance = centred.square().mean().item<double>();
   line["rms"][name] = short_number(std::sqrt(x.square().mean().item<double>()));
   line["kurtosis"][name] = short_number(centred.square().square().mean().item<double>() / (variance * variance));
 }
 
-/// [H]: the mean over sequences and rows of the entropy of A.
-at::Tensor mean_entropy(const ShapedAttentionImpl& attention, const at::Tensor& q, const at::Tensor& k) {
+/// [H]: the mean of the entropy of A over sequences and the rows of their real tokens.
+at::Tensor mean_entropy(const ShapedAttentionImpl& attention, const at::Tensor& q, const at::Tensor& k,
+                        const AttentionMask& mask) {
   at::Tensor sum;
+  int64_t sequences = 0;
   // One sequence at a time: these are T x T matrices.
   for (int64_t i = 0; i < q.size(0); ++i) {
-    const auto a = attention.softmax_matrix(q.narrow(0, i, 1), k.narrow(0, i, 1), AttentionMask{});
-    const auto rows = at::special_entr(a).sum(-1);  // [1, H, T]
-    const auto heads = rows.to(at::kDouble).mean(-1).squeeze(0);
+    const auto kept = mask.kept.defined() ? mask.kept.narrow(0, i, 1) : at::Tensor();  // [1, T]
+    if (kept.defined() && !kept.any().item<bool>()) continue;
+    const auto a =
+        attention.softmax_matrix(q.narrow(0, i, 1), k.narrow(0, i, 1), {.causal = mask.causal, .kept = kept});
+    auto rows = at::special_entr(a).sum(-1).squeeze(0);  // [H, T]
+    if (kept.defined()) rows = rows.index({at::indexing::Slice(), kept.squeeze(0)});
+    const auto heads = rows.to(at::kDouble).mean(-1);
     sum = sum.defined() ? sum + heads : heads;
+    ++sequences;
   }
-  return sum / static_cast<double>(q.size(0));
+  return sum / static_cast<double>(sequences);
 }
 
 class EvaluationMode {
@@ -77,17 +86,17 @@ json activation_statistics(TransformerImpl& model, const Batch& batch) {
   const EvaluationMode evaluation(model);
   json line;
   at::Tensor entropy;
-  const AttentionObserver observer = [&](ShapedAttentionImpl& attention, const at::Tensor& q, const at::Tensor& k) {
-    entropy = mean_entropy(attention, q, k);
-  };
   AttentionMask mask = model.attention_mask(batch);
+  const AttentionObserver observer = [&](ShapedAttentionImpl& attention, const at::Tensor& q, const at::Tensor& k) {
+    entropy = mean_entropy(attention, q, k, mask);
+  };
   mask.observer = &observer;
   // Those of the blocks' inputs; the last block's output is seen by no one but the final norm.
   const auto states = model.hidden_states(batch);
-  add_moments(states.front(), "embedding", line);
+  add_moments(states.front(), batch.kept, "embedding", line);
   for (size_t layer = 0; layer < model.blocks().size(); ++layer) {
     const auto output = model.blocks()[layer]->forward(states[layer], mask);
-    add_moments(output, block_name(layer), line);
+    add_moments(output, batch.kept, block_name(layer), line);
     line["entropy"][block_name(layer)] = short_numbers(entropy);
   }
   return line;

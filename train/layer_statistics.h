@@ -10,12 +10,14 @@
 
 namespace skipless {
 
-/// A forward pass over `ids` [B, T] in evaluation mode, without gradients. Numbers have seven digits.
+/// A forward pass over the batch in evaluation mode, without gradients, of which padding counts for nothing. Numbers
+/// have seven digits.
 ///   rms, kurtosis  of X, the embeddings ("embedding") and the output of each block ("block_0"), over all their
 ///                  elements x: sqrt(mean x^2), and mean (x - m)^4 / (mean (x - m)^2)^2 with m = mean x (3 for a
 ///                  normal distribution)
 ///   entropy        of each block's attention, a number for each head: the mean over sequences and rows i of
-///                  -sum_{j <= i} A_ij ln A_ij (0 ln 0 = 0), in nats; at most mean_i ln(i + 1), where A = C
+///                  -sum_j A_ij ln A_ij (0 ln 0 = 0), in nats; at most, where A = C, mean_i ln(i + 1) in a causal
+///                  model and the mean of ln(length) in an encoder
 nlohmann::json activation_statistics(TransformerImpl& model, const Batch& batch);
 
 /// sqrt(sum g^2) of the parameters' gradients divided by `factor`, over all that is called "block_0" and so on, and

@@ -32,7 +32,7 @@ std::string first_non_finite_activation(TransformerImpl& model, const Batch& bat
     if (i + 1 == states.size()) return fmt::format("the output of block_{} or final_norm", i - 1);
     return fmt::format("the output of block_{}", i - 1);
   }
-  return is_finite(model.logits(states.back())) ? "" : "the logits";
+  return is_finite(model.logits(states.back(), batch)) ? "" : "the logits";
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 namespace skipless {
 
 void PostLnBlockImpl::Config::keys(Schema& s) {
+  s.key("first_norm", first_norm, "block 0 begins with a norm; false where embedding_norm does that");
   attention.keys(s);
   s.section("alpha_sa", alpha_sa, "gain of the attention skip");
   s.section("beta_sa", beta_sa, "gain of the attention branch");
@@ -22,13 +23,15 @@ Block PostLnBlockImpl::Config::build(const TransformerConfig& config, int64_t la
 }
 
 int64_t PostLnBlockImpl::Config::n_parameters(const TransformerConfig& config, int64_t layer) const {
-  return n_first_norm_parameters(config, layer) + attention.n_parameters(config, layer) +
+  return (has_norm_1(layer) ? n_first_norm_parameters(config, layer) : 0) + attention.n_parameters(config, layer) +
          n_block_norm_parameters(config) + FeedForwardImpl::n_parameters(config) +
          n_trained({&alpha_sa, &beta_sa, &alpha_ff, &beta_ff});
 }
 
 PostLnBlockImpl::PostLnBlockImpl(const Config& config, const TransformerConfig& transformer, int64_t layer) {
-  norm_1_ = register_module("norm_1", make_first_norm(transformer, layer));
+  norm_1_ = register_module("norm_1", config.has_norm_1(layer)
+                                          ? make_first_norm(transformer, layer)
+                                          : make_norm(NormKind::none, transformer.d_model, transformer.norm_eps));
   attention_ = register_module("attention", Attention(config.attention, transformer, layer));
   norm_2_ = register_module("norm_2", make_block_norm(transformer));
   feed_forward_ = register_module("feed_forward", FeedForward(transformer));

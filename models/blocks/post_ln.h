@@ -8,12 +8,17 @@ namespace skipless {
 
 /// x0 = n1(x);  u = alpha_sa*x0 + beta_sa*MHA(x0);  u0 = n2(u);  y = alpha_ff*u0 + beta_ff*MLP(u0).  Gains 1, fixed.
 /// The norm of a block's output in the usual form is the next block's n1, or the final norm (PAPER.md, section 1).
+/// BERT's norm of the embeddings is block 0's n1; or model.embedding_norm, before the embeddings' dropout as in Hugging
+/// Face, and block 0 has no n1.
 class PostLnBlockImpl : public BlockImpl {
  public:
   struct Config : CloneableBlockConfig<Config> {
+    bool first_norm = true;  // whether block 0 has its n1
     AttentionConfig attention;
     GainConfig alpha_sa, alpha_ff;
     BranchGainConfig beta_sa, beta_ff;
+
+    bool has_norm_1(int64_t layer) const { return layer > 0 || first_norm; }
 
     void keys(Schema& s) override;
     void resolve(const TransformerConfig& config) override;

@@ -21,6 +21,7 @@ ModelConfig essence(ModelConfig config) {
   config.context_length = *config.n_positions;
   config.init_std = ModelConfig{}.init_std;
   config.init = {};
+  if (config.embedding_norm == NormKind::none) config.embedding_norm_eps = ModelConfig{}.embedding_norm_eps;
   // What the variant decides by itself, whatever the shared key says.
   static_cast<TransformerConfig&>(config) = config.block_config().settings(config);
   if (config.activation != Activation::leaky_relu) config.leaky_slope = ModelConfig{}.leaky_slope;
@@ -33,6 +34,7 @@ ModelConfig essence(ModelConfig config) {
     forget_start(gain);
     gain->per_head = true;
   }
+  if (attention.shape.gamma.fixed_at(0)) config.centring_over = ModelConfig{}.centring_over;
   // An exception that says the same is none.
   if (attention.first_layer_value.kind == ProjectionKind::same) attention.first_layer_value = attention.value;
   if (attention.last_layer_projection.kind == ProjectionKind::same) {

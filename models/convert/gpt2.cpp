@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "configs/error.h"
 #include "models/convert/expressed.h"
+#include "models/convert/json_settings.h"
 
 namespace skipless {
 
@@ -70,57 +70,16 @@ class Gpt2MapBuilder {
   TensorMap map_;
 };
 
-/// Typed reads of config.json; keys that GPT-2's own defaults cover may be absent.
-class Gpt2Settings {
- public:
-  Gpt2Settings(const json& settings, const std::string& source) : settings_(settings), source_(source) {}
-
-  int64_t count(const char* key) const {
-    const auto& value = at(key);
-    if (!value.is_number_integer() || value.get<int64_t>() < 1) wrong(key, value, "a whole number above 0");
-    return value.get<int64_t>();
-  }
-  double number(const char* key, double otherwise) const {
-    const auto& value = at(key);
-    if (value.is_null()) return otherwise;
-    if (!value.is_number()) wrong(key, value, "a number");
-    return value.get<double>();
-  }
-  bool flag(const char* key, bool otherwise) const {
-    const auto& value = at(key);
-    if (value.is_null()) return otherwise;
-    if (!value.is_boolean()) wrong(key, value, "true or false");
-    return value.get<bool>();
-  }
-  /// A setting that changes what is computed, of which one value alone is supported.
-  void require(const char* key, bool supported) const {
-    if (flag(key, supported) != supported) wrong(key, at(key), supported ? "true" : "false");
-  }
-  const json& at(const char* key) const {
-    static const json kNull;
-    return settings_.contains(key) ? settings_[key] : kNull;
-  }
-  [[noreturn]] void wrong(const char* key, const json& value, const std::string& allowed) const {
-    throw UserError(
-        fmt::format("{}: {} is {}, which is not supported; allowed: {}", source_, key, value.dump(), allowed));
-  }
-
- private:
-  const json& settings_;
-  const std::string& source_;
-};
-
-Activation activation(const Gpt2Settings& settings) {
-  const auto& value = settings.at("activation_function");
-  const std::string name = value.is_null() ? "gelu_new" : value.is_string() ? value.get<std::string>() : "";
+Activation activation(const JsonSettings& settings) {
+  const auto name = settings.text("activation_function", "gelu_new");
   if (name == "gelu_new" || name == "gelu_pytorch_tanh") return Activation::gelu_tanh;
   if (name == "gelu") return Activation::gelu;
   if (name == "relu") return Activation::relu;
-  settings.wrong("activation_function", value, "gelu_new, gelu_pytorch_tanh, gelu, relu");
+  settings.wrong("activation_function", "gelu_new, gelu_pytorch_tanh, gelu, relu");
 }
 
 ModelConfig model_config(const json& file, const std::string& source) {
-  const Gpt2Settings s(file, source);
+  const JsonSettings s(file, source);
   s.require("scale_attn_weights", true);
   s.require("scale_attn_by_inverse_layer_idx", false);
   s.require("add_cross_attention", false);
@@ -194,7 +153,7 @@ ImportedModel import_gpt2(const json& settings, Tensors theirs, const ImportSour
   });
   if (result.config.tied_head) merge_tied_head(theirs, kGpt2Embedding, kGpt2Head, source.weights);
   result.map = gpt2_map(result.config);
-  result.tensors = complete_state(result.config, our_tensors(result.map, theirs, source.weights));
+  take_imported(result, our_tensors(result.map, theirs, source.weights));
   return result;
 }
 

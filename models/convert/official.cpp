@@ -11,6 +11,7 @@
 #include "configs/error.h"
 #include "models/convert/block_parts.h"
 #include "models/convert/expressed.h"
+#include "models/convert/json_settings.h"
 #include "models/convert/official_settings.h"
 
 namespace skipless {
@@ -159,6 +160,9 @@ void require_expressible(const ModelConfig& config) {
   const auto refuse = [](const std::string& what) {
     throw UserError("the authors' code cannot express this model: " + what);
   };
+  if (config.embedding_norm != NormKind::none) refuse("embedding_norm is not none");
+  if (config.n_token_types > 0) refuse("it has token types");
+  if (config.mlm_head.transform || config.mlm_head.bias) refuse("mlm_head has a transform or a bias");
   if (config.positions != PositionKind::learned) refuse("positions are not learned");
   if (config.final_norm != NormKind::layer_norm) refuse("final_norm is not layer_norm");
   if (!config.tied_head) refuse("tied_head is false");
@@ -250,11 +254,6 @@ bool is_official_config(const nlohmann::json& settings) {
 }
 
 ImportedModel import_official(const nlohmann::json& settings, Tensors theirs, const ImportSource& source) {
-  // Their blocks without the causal mask have the same names and settings.
-  if (settings.contains("family") && settings["family"].is_string() &&
-      settings["family"].get_ref<const std::string&>().find("encoder") != std::string::npos) {
-    throw UserError(source.settings + ": of an encoder, and only the authors' GPT is imported");
-  }
   drop_mask_buffers(theirs);
   merge_tied_head(theirs, kEmbedding, "lm_head.weight", source.weights);
   const auto sizes = sizes_of(theirs, source.weights);
@@ -263,9 +262,16 @@ ImportedModel import_official(const nlohmann::json& settings, Tensors theirs, co
   ImportedModel result;
   result.config =
       official_model_config(composed, sizes, layer_norm_eps(settings, source.settings), source.settings, result.notes);
+  // Their blocks without the causal mask have the same names and settings. C is 1/T unless it says that C is masked
+  // too.
+  const auto family = JsonSettings(settings, source.settings).text("family", "");
+  if (family.find("encoder") != family.npos) {
+    result.config.kind = ModelKind::bert;
+    result.config.centring_over = family.find("C = masked") != family.npos ? CentringOver::kept : CentringOver::all;
+  }
   result.map = official_map(result.config);
   add_identities(result.map, result.config, theirs, source.weights);
-  result.tensors = complete_state(result.config, our_tensors(result.map, theirs, source.weights));
+  take_imported(result, our_tensors(result.map, theirs, source.weights));
   return result;
 }
 

@@ -3,44 +3,42 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
-#include <c10/core/GradMode.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <set>
 
 #include "configs/error.h"
-#include "models/gpt.h"
+#include "models/make_model.h"
 
 namespace skipless {
 
 namespace {
 
-at::Tensor part_of(const at::Tensor& theirs, const TensorPiece& piece) {
-  return theirs.slice(-1, piece.begin, piece.begin + piece.length);
-}
-
-at::Tensor to_our_layout(const TensorPiece& piece, const at::Tensor& theirs) {
+at::Tensor to_our_layout(const TheirTensor& entry, const TensorPiece& piece, const at::Tensor& theirs) {
+  const auto part = theirs.slice(entry.dimension, piece.begin, piece.begin + piece.length);
   switch (piece.layout) {
     case Layout::same:
-      return part_of(theirs, piece).contiguous();
+      return part.contiguous();
     case Layout::transposed:
-      return part_of(theirs, piece).t().contiguous();
+      return part.t().contiguous();
     case Layout::per_head:
-      return theirs.squeeze(0).contiguous();
+      return theirs.reshape({theirs.numel(), 1, 1});
   }
   TORCH_CHECK(false, "a layout outside the enum");
 }
 
-at::Tensor to_their_layout(const TensorPiece& piece, const at::Tensor& ours, at::IntArrayRef shape) {
+at::Tensor to_their_layout(const TensorPiece& piece, const at::Tensor& whole, at::IntArrayRef shape) {
+  const auto ours = piece.rows_begin < 0 ? whole : whole.slice(0, piece.rows_begin, piece.rows_begin + piece.length);
   switch (piece.layout) {
     case Layout::same:
-      return ours.dim() == 2 ? ours.slice(0, 0, shape[0]) : ours;
+      return ours.slice(0, 0, shape[0]);
     case Layout::transposed:
       return ours.t();
     case Layout::per_head:
       // A gain that all heads share is written once for each.
-      return ours.numel() == 1 ? ours.reshape({1, 1, 1, 1}).expand(shape) : ours.unsqueeze(0);
+      return ours.numel() == 1 ? ours.reshape({1}).expand({shape.size() == 1 ? shape[0] : shape[1]}).reshape(shape)
+                               : ours.reshape(shape);
   }
   TORCH_CHECK(false, "a layout outside the enum");
 }
@@ -60,7 +58,7 @@ std::string shape_text(at::IntArrayRef shape) {
 }
 
 Tensors our_tensors(const TensorMap& map, const Tensors& theirs, const std::string& source) {
-  Tensors ours;
+  std::map<std::string, std::map<int64_t, at::Tensor>> pieces;  // of ours, by the row that they begin at
   std::set<std::string> known;
   for (const auto& entry : map) {
     known.insert(entry.name);
@@ -78,13 +76,21 @@ Tensors our_tensors(const TensorMap& map, const Tensors& theirs, const std::stri
                                   c10::toString(tensor.scalar_type())));
     }
     require_value(entry, tensor, source);
-    for (const auto& piece : entry.pieces) ours.emplace(piece.ours, to_our_layout(piece, tensor));
+    for (const auto& piece : entry.pieces) {
+      pieces[piece.ours].emplace(piece.rows_begin, to_our_layout(entry, piece, tensor));
+    }
   }
   for (const auto& [name, tensor] : theirs) {
     if (known.count(name) == 0) {
       throw UserError(fmt::format("{}: tensor '{}' of shape {} has no place in the model that its config describes",
                                   source, name, shape_text(tensor.sizes())));
     }
+  }
+  Tensors ours;
+  for (const auto& [name, rows] : pieces) {
+    std::vector<at::Tensor> parts;
+    for (const auto& [begin, part] : rows) parts.push_back(part);
+    ours.emplace(name, parts.size() == 1 ? parts.front() : at::cat(parts, 0));
   }
   return ours;
 }
@@ -97,7 +103,7 @@ at::Tensor their_tensor(const TheirTensor& entry, const Tensors& ours) {
     parts.push_back(to_their_layout(piece, found->second, entry.shape));
   }
   if (parts.empty()) return {};
-  return parts.size() == 1 ? parts.front().contiguous() : at::cat(parts, -1);
+  return parts.size() == 1 ? parts.front().contiguous() : at::cat(parts, entry.dimension);
 }
 
 Tensors their_tensors(const TensorMap& map, const Tensors& ours) {
@@ -111,9 +117,7 @@ Tensors their_tensors(const TensorMap& map, const Tensors& ours) {
   return theirs;
 }
 
-Tensors complete_state(const ModelConfig& config, const Tensors& ours) {
-  const c10::NoGradGuard no_grad;
-  Gpt model(config);
+Tensors complete_state(const torch::nn::Module& model, const Tensors& ours) {
   Tensors state;
   size_t used = 0;
   const auto take = [&](const std::string& name, const at::Tensor& tensor, bool may_be_absent) {
@@ -127,10 +131,17 @@ Tensors complete_state(const ModelConfig& config, const Tensors& ours) {
     state.emplace(name, found->second);
     ++used;
   };
-  for (const auto& item : model->named_parameters()) take(item.key(), item.value().detach(), false);
-  for (const auto& item : model->named_buffers()) take(item.key(), item.value(), true);
+  for (const auto& item : model.named_parameters()) take(item.key(), item.value().detach(), false);
+  for (const auto& item : model.named_buffers()) take(item.key(), item.value(), true);
   TORCH_CHECK(used == ours.size(), "the map gives tensors that the model lacks");
   return state;
+}
+
+void take_imported(ImportedModel& imported, const Tensors& ours) {
+  Tensors trunk;
+  for (const auto& [name, tensor] : ours)
+    (name.starts_with("head_w_") || name.starts_with("head_b_") ? imported.head : trunk).emplace(name, tensor);
+  imported.tensors = complete_state(*make_model(imported.config), trunk);
 }
 
 void finish_config(ModelConfig& config, const std::string& source) {

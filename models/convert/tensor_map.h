@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "models/classifier.h"
 #include "models/model_config.h"
 
 namespace skipless {
@@ -18,15 +19,17 @@ using Tensors = std::map<std::string, at::Tensor>;
 enum class Layout {
   same,
   transposed,  // theirs [in, out] (Conv1D), ours [out, in]
-  per_head,    // theirs [1, H, 1, 1], ours [H, 1, 1]
+  per_head,    // theirs [1, H, 1, 1] or [H], ours [H, 1, 1]
 };
 
-/// One of our tensors inside one of theirs: columns begin .. begin + length - 1 of its last dimension.
+/// One of our tensors, or some rows of it, inside one of theirs: begin .. begin + length - 1 of `dimension` of theirs.
 struct TensorPiece {
   std::string ours{};
   Layout layout = Layout::same;
   int64_t begin = 0;
   int64_t length = 0;
+  /// Rows rows_begin .. of ours, as many as the piece has; -1: all of them.
+  int64_t rows_begin = -1;
 };
 
 struct TheirTensor {
@@ -34,6 +37,7 @@ struct TheirTensor {
   std::vector<int64_t> shape{};
   /// Empty where only they have it.
   std::vector<TensorPiece> pieces{};
+  int64_t dimension = -1;  // along which the pieces lie
   /// What every element must be, because our model has it as a constant: a frozen bias, a gain fixed at 0 or 1.
   std::optional<double> required{};
   /// What is written where only they have it.
@@ -52,8 +56,12 @@ struct ImportSource {
 /// A whole model in our form.
 struct ImportedModel {
   ModelConfig config;
-  Tensors tensors;  // every parameter and buffer of Gpt(config)
-  TensorMap map;    // how they stand in the file
+  Tensors tensors;  // every parameter and buffer of make_model(config)
+  /// Of a file whose model classifies: its head, of which `tensors` has nothing. A pooler without a last map is the
+  /// hidden layer of a head that is still to be trained.
+  std::optional<ClassifierConfig> classifier;
+  Tensors head;   // head_* of classifier.h
+  TensorMap map;  // how all of them stand in the file
   /// Settings of the file that only matter before or during training, and were left out. For the user to read.
   std::vector<std::string> notes;
 };
@@ -78,9 +86,12 @@ at::Tensor their_tensor(const TheirTensor& entry, const Tensors& ours);
 /// (vocab_multiple) are left out.
 Tensors their_tensors(const TensorMap& map, const Tensors& ours);
 
-/// Builds Gpt(config), and gives all its parameters and buffers with the values of `ours`; buffers that `ours` lacks
-/// keep what the config gives them. A tensor of `ours` that the model lacks, or the reverse, is a mistake of the map.
-Tensors complete_state(const ModelConfig& config, const Tensors& ours);
+/// All parameters and buffers of `model` with the values of `ours`; buffers that `ours` lacks keep theirs. A tensor of
+/// `ours` that the model lacks, or the reverse, is a mistake of the map.
+Tensors complete_state(const torch::nn::Module& model, const Tensors& ours);
+
+/// Puts the head's tensors into `imported.head` and the complete state of the model into `imported.tensors`.
+void take_imported(ImportedModel& imported, const Tensors& ours);
 
 /// Resolves and checks a config made from a foreign one; UserError listing the problems.
 void finish_config(ModelConfig& config, const std::string& source);

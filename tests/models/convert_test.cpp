@@ -286,7 +286,6 @@ TEST_CASE("Authors' tensors that do not fit are refused by name", "[convert]") {
   CHECK_THAT(import([](Tensors&) {}, {{"model_cfg", {{"n_head", 4}}}}),
              Contains("n_head is 4, but by the tensors it is 2"));
   CHECK_THAT(import([](Tensors&) {}, {{"layer_norm_epsilon", "x"}}), Contains("layer_norm_epsilon"));
-  CHECK_THAT(import([](Tensors&) {}, {{"family", "the block as encoder"}}), Contains("of an encoder"));
 }
 
 TEST_CASE("A tied head is accepted under either name or both, and refused where they differ", "[convert]") {

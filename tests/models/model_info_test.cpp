@@ -35,12 +35,40 @@ TEST_CASE("The parameter table adds up to the model's trained parameters", "[inf
       config.qk_norm = true;
       config.bias = {.query_key = true, .value = true, .projection = true, .feed_forward = true};
       config.resolve();
-      Gpt gpt(config);
-      int64_t actual = 0;
-      for (const auto& parameter : gpt->parameters()) actual += parameter.numel();
-      CHECK(n_parameters(config) == actual);
+      const auto check = [&] {
+        int64_t actual = 0;
+        for (const auto& parameter : make_model(config)->parameters()) actual += parameter.numel();
+        CHECK(n_parameters(config) == actual);
+      };
+      check();
+      config.kind = ModelKind::bert;
+      config.positions = PositionKind::scaled_sinusoidal;
+      config.n_token_types = 3;
+      config.embedding_norm = NormKind::layer_norm;
+      config.mlm_head = {.transform = true, .bias = true};
+      check();
     }
   }
+}
+
+TEST_CASE("The crammed encoders have 119.6 M parameters with Pre-LN and 101.3 M with SAS and SAS-P", "[info]") {
+  const auto millions = [](const std::string& block) {
+    ModelConfig config;
+    config.kind = ModelKind::bert;
+    config.block = block;
+    config.n_layer = 16;
+    config.d_ff = 3072;
+    config.vocab_size = 32'768;
+    config.norm = config.embedding_norm = NormKind::layer_norm;
+    config.activation = Activation::geglu;
+    config.positions = PositionKind::scaled_sinusoidal;
+    config.bias.query_key = false;
+    config.resolve();
+    return std::round(static_cast<double>(n_parameters(config)) / 1e5) / 10;
+  };
+  CHECK(millions("pre_ln") == 119.6);
+  CHECK(millions("sas") == 101.3);
+  CHECK(millions("sas_p") == 101.3);
 }
 
 TEST_CASE("The paper's models have 166.7 M and 146.1 M parameters in the authors' counting", "[info]") {
@@ -59,6 +87,9 @@ TEST_CASE("FLOPs are 2 per matrix parameter and 4*d per visible key, and three t
   const double attention = 2 * 4.0 * 12 * 4;
   CHECK(flops_per_token(config).forward == 2 * matrices + attention);
   CHECK(flops_per_token(config).training == 3 * (2 * matrices + attention));
+  config.kind = ModelKind::bert;  // every token sees all 7 keys
+  CHECK(flops_per_token(config).forward == 2 * matrices + 2 * 4.0 * 12 * 7);
+  config.kind = ModelKind::gpt;
   auto sas = small_config("sas");  // no W_P, and W_V in block 0 alone
   sas.resolve();
   CHECK(flops_per_token(config).forward - flops_per_token(sas).forward == 2.0 * 3 * 12 * 12);

@@ -61,7 +61,7 @@ TEST_CASE("The path without a T x T matrix equals the formula, forward and backw
           INFO("causal " << causal << ", per head " << per_head << ", padded " << padded << ", T " << t);
           auto attention = random_attention(per_head);
           const std::vector<torch::Tensor> inputs{heads(2, t), heads(2, t), heads(2, t)};
-          AttentionMask mask{.causal = causal, .kept = {}};
+          AttentionMask mask{.causal = causal, .kept = {}, .centre_over_all = t == 11};
           if (padded) {
             mask.kept = torch::ones({2, t}, torch::kBool);
             mask.kept[1].slice(0, (t + 1) / 2) = false;
@@ -103,6 +103,67 @@ TEST_CASE("The attention matrix is alpha*I + beta*A - gamma*C, entry by entry", 
         CHECK(p[0][h][i][j].item<double>() == Approx(expected).margin(1e-14));
       }
     }
+  }
+}
+
+TEST_CASE("An encoder's C is A at zero query-key product: 1/T, and 1/(kept keys) under padding", "[attention][V11]") {
+  torch::manual_seed(10);
+  const int64_t t = 5, lengths[] = {3, 5};
+  auto kept = torch::ones({2, t}, torch::kBool);
+  kept[0].slice(0, 3) = false;
+  const auto k = heads(2, t).detach(), v = heads(2, t).detach(), q = torch::zeros_like(k);
+  auto attention = random_attention(/*per_head=*/true);
+  const torch::NoGradGuard no_grad;
+  const auto gains = attention->parameters();  // alpha, beta, gamma
+  gains[0].zero_();
+  gains[1].zero_();
+  gains[2].fill_(-1);  // P = C
+  for (const bool padded : {false, true}) {
+    for (const bool over_all : {false, true}) {
+      AttentionMask mask{.causal = false, .kept = padded ? kept : torch::Tensor(), .centre_over_all = over_all};
+      const auto c = attention->matrix(q, k, mask).expand({2, kHeads, t, t});
+      for (int64_t b = 0; b < 2; ++b) {
+        const int64_t seen = padded && !over_all ? lengths[b] : t;
+        for (int64_t j = 0; j < t; ++j) {
+          const double expected = j < seen ? 1 / static_cast<double>(seen) : 0;
+          CHECK(largest(c[b].select(-1, j) - expected) < 1e-16);
+        }
+      }
+      if (!over_all) CHECK(largest(c - attention->softmax_matrix(q, k, mask)) < 1e-16);
+    }
+  }
+  // Trained gains at their start: beta*A - gamma*C is 0, and the output alpha times the values, on both paths.
+  gains[0].copy_(torch::randn_like(gains[0]));
+  gains[1].fill_(0.7);
+  gains[2].fill_(0.7);
+  const AttentionMask mask{.causal = false, .kept = kept};
+  CHECK(attention->plain(q, k, v, mask).equal(gains[0] * v));
+  CHECK(largest(attention->forward(q, k, v, mask) - gains[0] * v) <= 1e-13 * largest(v));
+}
+
+TEST_CASE("In half precision a padded encoder batch is finite, and what is not kept has weight 0", "[attention][V10]") {
+  torch::manual_seed(11);
+  auto attention = random_attention(/*per_head=*/true);
+  auto kept = torch::ones({3, 4}, torch::kBool);
+  kept[0].slice(0, 2) = false;
+  kept[1] = false;  // no key at all
+  const AttentionMask mask{.causal = false, .kept = kept};
+  attention->to(torch::kFloat32);
+  for (const auto dtype : {at::kHalf, at::kBFloat16}) {
+    // Logits of hundreds: what a constant such as -1e9 would be added to.
+    const auto q = (20 * heads(3, 4)).to(dtype).detach().requires_grad_(), k = q.detach().clone().requires_grad_();
+    auto v = heads(3, 4).to(dtype).detach();
+    const auto of = [&](const torch::Tensor& values) { return attention->forward(q, k, values, mask); };
+    const auto out = of(v);
+    CHECK(out.scalar_type() == at::kFloat);
+    CHECK(out.isfinite().all().item<bool>());
+    CHECK(largest(out[1] - attention->parameters()[0] * v[1]) == 0);
+    CHECK(attention->softmax_matrix(q, k, mask).scalar_type() == at::kFloat);
+    CHECK(largest(attention->plain(q, k, v.to(at::kFloat), mask)[1] - out[1]) == 0);
+    out.sum().backward();
+    for (const auto& input : {q, k}) CHECK(input.grad().isfinite().all().item<bool>());
+    v[0].slice(1, 2) = 1e4;  // padding that would show
+    CHECK(of(v)[0].slice(1, 0, 2).equal(out[0].slice(1, 0, 2)));
   }
 }
 

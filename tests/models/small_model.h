@@ -9,6 +9,7 @@
 #include <string>
 
 #include "models/gpt.h"
+#include "models/make_model.h"
 
 namespace skipless::test {
 
@@ -45,8 +46,29 @@ inline Gpt random_gpt(const ModelConfig& config, uint64_t seed = 1) {
   return gpt;
 }
 
+/// The same of either kind.
+inline Transformer random_model(const ModelConfig& config, uint64_t seed = 1) {
+  torch::manual_seed(seed);
+  auto model = make_model(config);
+  model->to(torch::kFloat64);
+  randomise(*model);
+  return model;
+}
+
 inline torch::Tensor random_ids(const ModelConfig& config, int64_t batch = 3) {
   return at::randint(config.vocab_size, {batch, config.context_length}, torch::kInt64);
+}
+
+/// Something to predict: the next tokens, or those that stood where token 0 is now.
+inline Batch random_batch(const ModelConfig& config, int64_t sequences = 3) {
+  const auto ids = random_ids(config, sequences);
+  if (config.kind == ModelKind::gpt) return {.ids = ids};
+  Batch batch{.ids = ids.clone(), .labels = torch::full_like(ids, kIgnoredTarget)};
+  for (int64_t t = 1; t < config.context_length; t += 3) {
+    batch.labels.select(1, t).copy_(ids.select(1, t));
+    batch.ids.select(1, t).zero_();
+  }
+  return batch;
 }
 
 }  // namespace skipless::test

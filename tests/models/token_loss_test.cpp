@@ -28,11 +28,12 @@ namespace {
 constexpr double kRounding = 1e-12;
 
 /// All the logits at once, then LibTorch's cross-entropy.
-at::Tensor plain_loss(const at::Tensor& hidden, const at::Tensor& matrix, int64_t vocab_size,
-                      const at::Tensor& targets) {
+at::Tensor plain_loss(const at::Tensor& hidden, const at::Tensor& matrix, int64_t vocab_size, const at::Tensor& targets,
+                      const at::Tensor& of_logits = {}) {
   auto bias = at::full({matrix.size(0)}, 0.0, matrix.options().requires_grad(false));
   bias.slice(0, vocab_size).fill_(-std::numeric_limits<double>::infinity());
-  return at::cross_entropy_loss(at::linear(hidden, matrix, bias), targets, /*weight=*/{}, at::Reduction::Sum,
+  const auto sum = of_logits.defined() ? bias + of_logits : bias;
+  return at::cross_entropy_loss(at::linear(hidden, matrix, sum), targets, /*weight=*/{}, at::Reduction::Sum,
                                 kIgnoredTarget);
 }
 
@@ -89,6 +90,33 @@ TEST_CASE("The loss in chunks equals the plain loss in value and gradients", "[t
     CHECK(largest(expected[1]) > 0.1);
   }
   CHECK(loss_chunk_rows(300, 17'000) == 256);
+}
+
+TEST_CASE("With a bias of the logits the loss in chunks equals the plain loss in value and gradients", "[token loss]") {
+  for (const int64_t padding : {0, 24}) {
+    const auto c = random_case(300, 17'000, 17'000 + padding);
+    const auto bias = leaf({17'000 + padding}, 2, at::kDouble);
+    const auto loss = token_loss(c.hidden, c.matrix, c.vocab_size, c.targets, bias);
+    const auto ours = gradients(c, loss.sum, 3);
+    const auto of_bias = bias.grad().clone();
+    bias.mutable_grad().reset();
+    const auto plain = plain_loss(c.hidden, c.matrix, c.vocab_size, c.targets, bias);
+    const auto expected = gradients(c, plain, 3);
+    CHECK(loss.sum.item<double>() == Approx(plain.item<double>()).epsilon(kRounding));
+    for (size_t i = 0; i < ours.size(); ++i) CHECK(largest(ours[i] - expected[i]) <= kRounding);
+    CHECK(largest(of_bias - bias.grad()) <= kRounding);
+    CHECK(largest(of_bias) > 0.1);
+    // The bias alone is trained; and without a gradient the value is the same.
+    const auto alone = leaf({17'000 + padding}, 0, at::kDouble);
+    const at::Tensor h = c.hidden.detach(), w = c.matrix.detach();
+    {
+      const c10::NoGradGuard no_grad;
+      alone.copy_(bias);
+      CHECK(token_loss(h, w, c.vocab_size, c.targets, bias).sum.equal(loss.sum));
+    }
+    (3 * token_loss(h, w, c.vocab_size, c.targets, alone).sum).backward();
+    CHECK(largest(of_bias - alone.grad()) <= kRounding);
+  }
 }
 
 TEST_CASE("A position that is ignored has no gradient, and with none counted all are zero", "[token loss]") {

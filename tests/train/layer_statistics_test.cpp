@@ -98,6 +98,28 @@ TEST_CASE("entropy is that of equal weights at the start of a skipless block, an
   for (const auto& head : sharp.at("entropy").at("block_0")) CHECK(head.get<double>() < 0.1 * most);
 }
 
+TEST_CASE("in an encoder every token counts all real ones, and padding is no part of any statistic", "[statistics]") {
+  auto config = test::small_config("sas");
+  config.kind = ModelKind::bert;
+  config = test::resolved(config);
+  torch::manual_seed(2);
+  auto model = make_model(config);
+  model->to(torch::kFloat64);
+  auto ids = test::random_ids(config);  // [3, 7]
+  auto kept = torch::ones({3, 7}, torch::kBool);
+  kept[0].slice(0, 4) = false;
+  kept[2] = false;
+  // W_Q = 0: equal weights over 4 and over 7 tokens.
+  const auto start = activation_statistics(*model, {.ids = ids, .kept = kept});
+  CHECK(start.at("entropy").at("block_1")[0].get<double>() == near((std::log(4.0) + std::log(7.0)) / 2));
+  test::randomise(*model);
+  const auto before = activation_statistics(*model, {.ids = ids, .kept = kept});
+  ids[0].slice(0, 4) = 0;
+  ids[2] = 0;
+  CHECK(before == activation_statistics(*model, {.ids = ids, .kept = kept}));
+  CHECK(before != activation_statistics(*model, {.ids = ids}));
+}
+
 TEST_CASE("root mean square and kurtosis are those of the embeddings and of each block's output", "[statistics]") {
   const auto config = test::resolved(test::small_config("sas_p"));
   auto model = test::random_gpt(config);
