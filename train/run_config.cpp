@@ -96,7 +96,7 @@ void TrainConfig::check(Problems& problems, const ModelConfig& model) const {
 }
 
 bool RunConfig::is_masked() const {
-  return name_of(model.kind) == "bert";
+  return model.kind == ModelKind::bert;
 }
 
 void RunConfig::keys(Schema& s) {

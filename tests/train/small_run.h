@@ -27,8 +27,13 @@ inline void write_bytes(const std::filesystem::path& file, const std::string& by
   std::ofstream(file, std::ios::binary) << bytes;
 }
 
+inline std::filesystem::path small_tokenizer() {
+  return std::filesystem::path(SKIPLESS_SOURCE_DIR) / "data/tokenizers/python_4096";
+}
+
 /// Twelve documents of invented Python, about 9,000 tokens. `variant` gives other text.
-inline void prepare_small_data(const std::filesystem::path& folder, int variant = 0) {
+inline void prepare_small_data(const std::filesystem::path& folder, int variant = 0,
+                               const std::filesystem::path& tokenizer = small_tokenizer()) {
   const TemporaryFolder source;
   for (int document = 0; document < 12; ++document) {
     std::string text;
@@ -39,7 +44,7 @@ inline void prepare_small_data(const std::filesystem::path& folder, int variant 
     write_bytes(source.path() / fmt::format("part_{}.py", document), text);
   }
   PrepareOptions options;
-  options.tokenizer = std::filesystem::path(SKIPLESS_SOURCE_DIR) / "data/tokenizers/python_4096";
+  options.tokenizer = tokenizer;
   options.out = folder;
   options.paths = {source.path().string()};
   options.globs = {"*.py"};

@@ -62,7 +62,7 @@ inline void require_same_metrics(const fs::path& a, const fs::path& b) {
     const auto lines_a = metrics_of(a, kind), lines_b = metrics_of(b, kind);
     REQUIRE(lines_a.size() == lines_b.size());
     for (size_t i = 0; i < lines_a.size(); ++i) {
-      for (const char* key : {"step", "loss", "lr", "grad_norm", "tokens", "perplexity"}) {
+      for (const char* key : {"step", "loss", "lr", "grad_norm", "tokens", "perplexity", "masked_perplexity"}) {
         CHECK(lines_a[i].value(key, json()) == lines_b[i].value(key, json()));
       }
     }
