@@ -6,15 +6,10 @@
 
 #include "configs/utf8.h"
 #include "data/bpe_encoder.h"
+#include "data/white_space.h"
 
 namespace skipless {
 namespace {
-
-/// White_Space of Unicode, as in the pre-tokenizer's pattern.
-bool is_blank(std::uint32_t c) {
-  return (c >= 0x09 && c <= 0x0D) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||
-         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
-}
 
 bool is_inside_character(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
@@ -23,7 +18,7 @@ bool is_inside_character(char byte) {
 bool ends_with_blank(std::string_view piece) {
   std::size_t last = piece.size() - 1;
   while (is_inside_character(piece[last])) --last;
-  return is_blank(next_code_point(piece, last));
+  return is_white_space(next_code_point(piece, last));
 }
 
 }  // namespace

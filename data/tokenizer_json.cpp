@@ -41,29 +41,6 @@ void check_byte_level_or_null(const TokenizerObject& root, std::string_view key,
   }
 }
 
-void read_added_tokens(const TokenizerObject& root, TokenizerReading& reading, BpeContent& content) {
-  const json* list = root.find("added_tokens");
-  if (list == nullptr) return;
-  if (!list->is_array()) root.fail(fmt::format("'added_tokens' is {}, expected a list", brief_json(*list)));
-  for (std::size_t i = 0; i < list->size(); ++i) {
-    const TokenizerObject token((*list)[i], reading, fmt::format("added_tokens[{}].", i));
-    token.only({"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"});
-    for (const std::string_view flag : {"single_word", "lstrip", "rstrip", "normalized"}) {
-      token.absent_or(flag, {true, false});
-    }
-    token.require("special", "true");
-    token.absent_or("special", {true});
-    content.specials.emplace_back(token.text("content"), token.to_id("id", token.require("id", "an id")));
-  }
-}
-
-void read_vocab(const TokenizerObject& vocab, BpeContent& content) {
-  content.vocab.reserve(vocab.object().size());
-  for (const auto& item : vocab.object().items()) {
-    content.vocab.emplace_back(item.key(), vocab.to_id(item.key(), item.value()));
-  }
-}
-
 void read_merges(const TokenizerObject& model, BpeContent& content) {
   const json& merges = model.require("merges", "a list");
   if (!merges.is_array()) model.fail(fmt::format("'model.merges' is {}, expected a list", brief_json(merges)));
@@ -88,7 +65,7 @@ void read_model(const TokenizerObject& root, TokenizerReading& reading, BpeConte
   // Files of old versions name no type; only BPE has merges.
   const json* type = model.find("type");
   if (type != nullptr && *type != "BPE") {
-    model.unsupported("type", "\"BPE\"");
+    model.unsupported("type", "\"BPE\" or \"WordPiece\"");
     return;
   }
   model.only({"type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk",
@@ -100,7 +77,8 @@ void read_model(const TokenizerObject& root, TokenizerReading& reading, BpeConte
   model.absent_or("fuse_unk", {false});
   model.absent_or("byte_fallback", {false});
   model.absent_or("ignore_merges", {false});
-  read_vocab(TokenizerObject(model.require("vocab", "an object of token -> id"), reading, "model.vocab."), content);
+  read_vocab(TokenizerObject(model.require("vocab", "an object of token -> id"), reading, "model.vocab."),
+             content.vocab);
   read_merges(model, content);
 }
 
@@ -115,8 +93,7 @@ std::optional<std::pair<std::string, std::string>> split_merge(std::string_view 
   return std::pair(std::string(line.substr(0, blank)), std::string(line.substr(blank + 1)));
 }
 
-BpeContent parse_tokenizer_json(std::string_view text, const std::string& file) {
-  const json value = parse_strict_json(text, file);
+BpeContent parse_tokenizer_json(const json& value, const std::string& file) {
   TokenizerReading reading{.file = file};
   const TokenizerObject root(value, reading, "");
   BpeContent content;
@@ -132,7 +109,7 @@ BpeContent parse_tokenizer_json(std::string_view text, const std::string& file) 
   check_pre_tokenizer(root, reading);
   check_byte_level_or_null(root, "post_processor", reading);
   check_byte_level_or_null(root, "decoder", reading);
-  read_added_tokens(root, reading, content);
+  read_added_tokens(root, reading, content.specials);
   reading.finish();
   return content;
 }
@@ -142,7 +119,7 @@ BpeContent parse_vocab_json(std::string_view text, const std::string& file) {
   TokenizerReading reading{.file = file};
   BpeContent content;
   content.source = file;
-  read_vocab(TokenizerObject(value, reading, ""), content);
+  read_vocab(TokenizerObject(value, reading, ""), content.vocab);
   return content;
 }
 

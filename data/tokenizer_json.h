@@ -1,6 +1,7 @@
-// The JSON files of tokenizers -> what they say (tokenizer_file.h has the rules).
+// The JSON files of byte-level BPE tokenizers -> what they say (tokenizer_file.h has the rules).
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,7 +13,7 @@ namespace skipless {
 
 /// UserError, naming `file`, for everything malformed, and one for all of what is not supported, each by name and
 /// value.
-BpeContent parse_tokenizer_json(std::string_view text, const std::string& file);
+BpeContent parse_tokenizer_json(const nlohmann::json& root, const std::string& file);
 
 /// The vocabulary alone: {"token": id, ...}.
 BpeContent parse_vocab_json(std::string_view text, const std::string& file);

@@ -94,8 +94,13 @@ class TokenizerObject {
 
   std::string text(std::string_view key) const {
     const nlohmann::json& value = require(key, "a text");
-    if (!value.is_string()) fail(fmt::format("'{}{}' is {}, expected a text", where_, key, brief_json(value)));
+    if (!value.is_string()) fail_at(key, "a text");
     return value.get<std::string>();
+  }
+
+  /// The value of a key is of another form than `expected`.
+  [[noreturn]] void fail_at(std::string_view key, std::string_view expected) const {
+    fail(fmt::format("'{}{}' is {}, expected {}", where_, key, brief_json(object_.at(key)), expected));
   }
 
   const nlohmann::json& object() const { return object_; }
@@ -105,5 +110,13 @@ class TokenizerObject {
   TokenizerReading& reading_;
   std::string where_;
 };
+
+using TokenIds = std::vector<std::pair<std::string, std::int64_t>>;
+
+/// The list 'added_tokens' of a tokenizer.json, all of which are special; absent, it is empty.
+void read_added_tokens(const TokenizerObject& root, TokenizerReading& reading, TokenIds& specials);
+
+/// {"token": id, ...}.
+void read_vocab(const TokenizerObject& vocab, TokenIds& ids);
 
 }  // namespace skipless

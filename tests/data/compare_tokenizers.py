@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""Compares skipless' byte-level BPE with the pinned `tokenizers` package, id for id.
+"""Compares skipless' tokenizers, byte-level BPE and WordPiece, with the pinned `tokenizers` package, id for id.
 
     .venv/bin/python tests/data/compare_tokenizers.py --tool build/release/tests/tokenize_file \
         --tokenizer data/tokenizers/python_4096 --stdlib [--files DIR_OR_FILE...] [--time] | --code-points | --fuzz 10000
+    .venv/bin/python tests/data/compare_tokenizers.py --tool build/release/tests/tokenize_file \
+        --characters clean_text,handle_chinese_chars,lowercase --code-points --fuzz 10000
 
 --stdlib takes the Python files of the interpreter's standard library, its tests included. Every file that is valid UTF-8 is
 one document (others are counted and left out). --code-points takes every code point, alone and between letters, digits,
 blanks, punctuation and apostrophes: those that differ must stand in tokenizer_differences.txt, with the reason, and no
-others. --fuzz takes random texts of the other code points. Exits with 1 when anything else differs. --time measures both on
+others. --characters, in the place of --tokenizer, makes a WordPiece of all code points, whose ids tell what became of each,
+under BertNormalizer with these settings alone; strip_accents and keep_accents are its `strip_accents` true and false, else
+null. --fuzz takes random texts of the other code points. Exits with 1 when anything else differs. --time measures both on
 the same documents held in memory, on one thread, the package through encode_batch (and encode_batch_fast, which makes no
 offsets).
 """
@@ -27,14 +31,16 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ["RAYON_NUM_THREADS"] = "1"
 
 import tokenizers  # noqa: E402  (reads the environment when it is imported)
-from tokenizers import decoders, models, pre_tokenizers  # noqa: E402
+from tokenizers import decoders, models, normalizers, pre_tokenizers  # noqa: E402
 
 
 def package_tokenizer(path):
     """The package's tokenizer for a file or folder, with special tokens in text read as ordinary text, as skipless does."""
     if path.is_dir() and (path / "tokenizer.json").exists():
         path = path / "tokenizer.json"
-    if path.is_dir():
+    if path.suffix == ".txt":  # a vocab.txt with no tokenizer_config.json beside it
+        tokenizer = tokenizers.BertWordPieceTokenizer(str(path))._tokenizer
+    elif path.is_dir():
         model = models.BPE.from_file(str(path / "vocab.json"), str(path / "merges.txt"))
         tokenizer = tokenizers.Tokenizer(model)
         tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -42,7 +48,29 @@ def package_tokenizer(path):
     else:
         tokenizer = tokenizers.Tokenizer.from_file(str(path))
     tokenizer.encode_special_tokens = True
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
     return tokenizer
+
+
+def write_character_tokenizer(settings, path):
+    """A WordPiece with every code point as a token, at the start of a word and within one."""
+    unknown = set(settings) - {"clean_text", "handle_chinese_chars", "lowercase", "strip_accents", "keep_accents"}
+    if unknown:
+        sys.exit(f"compare_tokenizers: no such setting of BertNormalizer: {', '.join(sorted(unknown))}")
+    texts = ["[UNK]"] + [prefix + chr(code) for code in all_code_points() for prefix in ("", "##")]
+    model = models.WordPiece({text: index for index, text in enumerate(texts)}, unk_token="[UNK]")
+    tokenizer = tokenizers.Tokenizer(model)
+    tokenizer.normalizer = normalizers.BertNormalizer(
+        clean_text="clean_text" in settings,
+        handle_chinese_chars="handle_chinese_chars" in settings,
+        strip_accents=True if "strip_accents" in settings else False if "keep_accents" in settings else None,
+        lowercase="lowercase" in settings,
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    tokenizer.add_special_tokens(["[UNK]"])
+    tokenizer.save(str(path), pretty=False)
 
 
 def find_files(paths, pattern):
@@ -98,7 +126,7 @@ def ids_of_texts(tool, tokenizer, texts):
 
 def differing(arguments, package, texts):
     """Indices of the texts that the two encode differently."""
-    theirs = (array.array("i", encoding.ids).tobytes() for encoding in package.encode_batch_fast(texts))
+    theirs = (array.array("i", encoding.ids).tobytes() for encoding in package.encode_batch_fast(texts, add_special_tokens=False))
     ours = ids_of_texts(arguments.tool, arguments.tokenizer, texts)
     return [index for index, pair in enumerate(zip(ours, theirs, strict=True)) if pair[0] != pair[1]]
 
@@ -118,14 +146,16 @@ def all_code_points():
 
 def compare_code_points(arguments, package):
     different = set()
-    block = 1 << 16
+    block = 1 << 18
     codes = all_code_points()
     for start in range(0, len(codes), block):
         part = codes[start : start + block]
         alone = [chr(code) for code in part]
         # Two of it too, and every kind of neighbour on either side, at the start and at the end of the text.
         between = [f"{c}a{c}b1{c}2 {c} {c}{c}\n{c}\t!{c}?'{c}s\u00a0{c}'s{c}\u4e00{c}" for c in alone]
-        for texts in (alone, between):
+        # Combining marks of three classes, which change places, one of them no accent.
+        among_marks = [f"A\u302e{c}\u0301 E\u0323{c}\u302e{c}\U0001d165 \u0345{c}\u0334{c}\U0001d16d{c}" for c in alone]
+        for texts in (alone, between, among_marks):
             different.update(part[index] for index in differing(arguments, package, texts))
     listed = set(listed_differences())
     for name, codes_of in (("differ and are not listed", different - listed), ("are listed and do not differ", listed - different)):
@@ -173,7 +203,8 @@ def first_difference(ours, theirs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tool", required=True)
-    parser.add_argument("--tokenizer", required=True, type=pathlib.Path)
+    parser.add_argument("--tokenizer", type=pathlib.Path)
+    parser.add_argument("--characters", help="settings of BertNormalizer, joined by commas; may be empty")
     parser.add_argument("--files", default=[], nargs="+", type=pathlib.Path)
     parser.add_argument("--stdlib", action="store_true")
     parser.add_argument("--pattern", default="*", help="selects files in folders (default: all)")
@@ -182,6 +213,17 @@ def main():
     parser.add_argument("--fuzz", type=int, default=0, help="number of random texts")
     arguments = parser.parse_args()
 
+    if (arguments.tokenizer is None) == (arguments.characters is None):
+        parser.error("give one of --tokenizer and --characters")
+    if arguments.characters is not None:
+        with tempfile.TemporaryDirectory() as folder:
+            arguments.tokenizer = pathlib.Path(folder) / f"characters[{arguments.characters}].json"
+            write_character_tokenizer([name for name in arguments.characters.split(",") if name], arguments.tokenizer)
+            return compare(parser, arguments)
+    return compare(parser, arguments)
+
+
+def compare(parser, arguments):
     package = package_tokenizer(arguments.tokenizer)
     if arguments.code_points or arguments.fuzz:
         result = compare_code_points(arguments, package) if arguments.code_points else 0
@@ -201,7 +243,7 @@ def main():
             for encode in (package.encode_batch, package.encode_batch_fast):
                 for _ in range(3):
                     start = time.perf_counter()
-                    encode(batch)
+                    encode(batch, add_special_tokens=False)
                     seconds[encode.__name__] = min(seconds.get(encode.__name__, 1e9), time.perf_counter() - start)
             command = [arguments.tool, arguments.tokenizer, list_file.name, "--time"]
             ours = float(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
@@ -212,7 +254,7 @@ def main():
 
         mismatches, tokens = 0, 0
         for (file, text), ours in zip(texts.items(), skipless_ids(arguments.tool, arguments.tokenizer, list_file.name)):
-            theirs = tuple(package.encode(text).ids)
+            theirs = tuple(package.encode(text, add_special_tokens=False).ids)
             tokens += len(theirs)
             if ours != theirs:
                 mismatches += 1
