@@ -123,7 +123,8 @@ std::optional<FoundTokenizer> find_tokenizer(const ConvertOptions& options, Impo
   }
   const fs::path folder = options.in;
   if (!fs::is_directory(folder)) return std::nullopt;
-  if (!fs::exists(folder / "tokenizer.json") && !fs::exists(folder / "merges.txt")) return std::nullopt;
+  const auto is_there = [&](const char* name) { return fs::exists(folder / name); };
+  if (!is_there("tokenizer.json") && !is_there("merges.txt") && !is_there("vocab.txt")) return std::nullopt;
   try {
     return tokenizer_in(folder, imported.config);
   } catch (const UserError& error) {

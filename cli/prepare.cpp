@@ -122,8 +122,9 @@ void print_result(const PrepareOptions& options, const PrepareResult& result) {
   };
   print_split("train", result.train);
   print_split("validation", result.validation);
-  fmt::print("  vocabulary {} tokens{}, tokenizer {}\n", result.vocab_size,
-             result.unused_ids > 0 ? fmt::format(" ({} ids unused)", result.unused_ids) : "", result.tokenizer_hash);
+  fmt::print("  vocabulary {} tokens{}, tokenizer {} ({})\n", result.vocab_size,
+             result.unused_ids > 0 ? fmt::format(" ({} ids unused)", result.unused_ids) : "", result.tokenizer_hash,
+             result.tokenizer_kind);
   for (const auto& [reason, count] : result.skipped) fmt::print("  left out: {} ({})\n", count, reason);
 }
 
@@ -138,8 +139,10 @@ void add_prepare(CLI::App& app) {
           "Text files, folders or patterns; of .jsonl files, each line is a document (--field); also as .gz and .zst")
       ->required();
   command
-      ->add_option("--tokenizer", options->tokenizer,
-                   "tokenizer.json, or a folder with it or with vocab.json and merges.txt")
+      ->add_option(
+          "--tokenizer", options->tokenizer,
+          "tokenizer.json (byte-level BPE or WordPiece), a WordPiece's vocab.txt, or a folder with one of them or with "
+          "vocab.json and merges.txt")
       ->required();
   command->add_option("--out", options->out, "Folder to write: train.bin, validation.bin, tokenizer.json, prepare.json")
       ->required();

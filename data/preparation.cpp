@@ -204,6 +204,7 @@ PrepareResult Preparation::finish() {
   result.vocab_size = tokenizer_.vocab_size();
   result.unused_ids = tokenizer_.unused_ids();
   result.tokenizer_hash = tokenizer_.hash();
+  result.tokenizer_kind = tokenizer_.kind();
   result.skipped = count_.skipped;
   result.seconds = seconds();
   return result;

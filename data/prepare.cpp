@@ -163,6 +163,7 @@ PrepareResult prepare(const PrepareOptions& options, const PrepareHooks& hooks) 
             .vocab_size = data->vocab_size,
             .unused_ids = data->tokenizer->unused_ids(),
             .tokenizer_hash = data->tokenizer_hash,
+            .tokenizer_kind = std::string(data->tokenizer->kind()),
             .train = summary_of(data->train),
             .validation = summary_of(data->validation),
             .skipped = {},

@@ -49,6 +49,7 @@ struct PrepareResult {
   std::int64_t vocab_size = 0;
   std::int64_t unused_ids = 0;
   std::string tokenizer_hash;
+  std::string tokenizer_kind;  // Tokenizer::kind()
   TokenShardWriter::Summary train;
   TokenShardWriter::Summary validation;
   std::map<std::string, std::int64_t> skipped;  // reason -> files or documents

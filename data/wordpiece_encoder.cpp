@@ -35,8 +35,8 @@ void WordPieceEncoder::encode_words(std::string_view text, std::vector<std::int3
   std::size_t word = 0;  // where it begins
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t begin = at;
-    const std::uint32_t c = next_code_point(text, at);
-    const CharacterKind kind = normalizer.kind(c);
+    const auto byte = static_cast<unsigned char>(text[at]);
+    const CharacterKind kind = normalizer.kind(byte < 0x80 ? (++at, byte) : next_code_point(text, at));
     if (kind == CharacterKind::part) continue;
     if (word < begin) encode_word(text.substr(word, begin - word), ids);
     if (kind == CharacterKind::alone) encode_word(text.substr(begin, at - begin), ids);

@@ -70,6 +70,12 @@ if ! $quick; then
   check "tokenizer of the quickstart on the standard library" compare_tokenizer data/tokenizers/python_4096 --stdlib
   check "tokenizer on every code point, and on fuzzed texts" \
     compare_tokenizer data/tokenizers/python_4096 --code-points --fuzz 10000
+  check "WordPiece on the standard library" compare_tokenizer data/tokenizers/english_8192 --stdlib
+  for settings in clean_text,handle_chinese_chars,lowercase clean_text,handle_chinese_chars; do
+    check "WordPiece on every code point, and on fuzzed texts: $settings" \
+      .venv/bin/python tests/data/compare_tokenizers.py --tool "$tests/tokenize_file" --characters "$settings" \
+      --code-points --fuzz 10000
+  done
 
   shared=${SKIPLESS_SHARED:-$root/../shared}
   parity=${SKIPLESS_PARITY:-$shared/parity}
@@ -87,6 +93,17 @@ if ! $quick; then
       skip "tokenizer $name" "no $shared/data/tokenizers/$name"
     fi
   done
+
+  if [ -d "$shared/data/tokenizers/bert-base-uncased" ]; then
+    for name in bert-base-uncased bert-base-uncased/vocab.txt; do
+      check "tokenizer $name on English text and GLUE" compare_tokenizer "$shared/data/tokenizers/$name" \
+        --files "$shared/data/text" "$shared/data/glue" "$shared/cases/text"
+    done
+    check "WordPiece of the handed-out vocabulary" \
+      compare_tokenizer "$shared/cases/text/wordpiece_vocab.txt" --files "$shared/data/text" "$shared/cases/text"
+  else
+    skip "tokenizer bert-base-uncased" "no $shared/data/tokenizers/bert-base-uncased"
+  fi
 
   check "datasets from a server at fault" .venv/bin/python tests/scripts/download_test.py
   check "GLUE from a server at fault" .venv/bin/python tests/scripts/glue_test.py
