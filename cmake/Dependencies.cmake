@@ -11,6 +11,7 @@ pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(highway REQUIRED IMPORTED_TARGET libhwy)
 
 add_library(skipless::yaml ALIAS yaml-cpp)
 add_library(skipless::json ALIAS nlohmann_json::nlohmann_json)
@@ -19,6 +20,7 @@ add_library(skipless::utf8proc ALIAS PkgConfig::utf8proc)
 add_library(skipless::xxhash ALIAS PkgConfig::xxhash)
 add_library(skipless::zlib ALIAS PkgConfig::zlib)
 add_library(skipless::zstd ALIAS PkgConfig::zstd)
+add_library(skipless::highway ALIAS PkgConfig::highway)
 
 # LibTorch ships fmt 12 headers, which would hide the system's fmt 9 that spdlog was built with. A folder holding only a
 # link to the system's headers, searched first, keeps the two apart.

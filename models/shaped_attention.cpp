@@ -18,6 +18,7 @@
 
 #include "models/attention_cache.h"
 #include "models/dropout.h"
+#include "models/fused_attention.h"
 #include "models/full_precision.h"
 
 namespace skipless {
@@ -148,7 +149,12 @@ torch::Tensor ShapedAttentionImpl::forward(const torch::Tensor& q, const torch::
   const auto all_k = cache != nullptr ? cache->keys() : k, all_v = cache != nullptr ? cache->values() : v;
   if (mask.observer != nullptr) (*mask.observer)(*this, q, all_k);
   if (soft_cap_ > 0) return plain(q, all_k, all_v, mask);
-  auto out = beta_->forward(softmax_attention(q, all_k, all_v, mask, is_training() ? dropout_ : 0));
+  const double p_dropout = is_training() ? dropout_ : 0;
+  if (p_dropout == 0 && can_fuse(q, k, v, mask)) {
+    const auto fused = fused_attention(q, k, v, {alpha_->value(), beta_->value(), gamma_->value()}, mask);
+    return lambda_.defined() ? interpolated(lambda_, v, fused) : fused;
+  }
+  auto out = beta_->forward(softmax_attention(q, all_k, all_v, mask, p_dropout));
   if (!gamma_->is_zero()) {
     const auto mean = cache != nullptr ? cache->running_mean(v) : mask.causal ? running_mean(v) : uniform_mean(v, mask);
     out = out - gamma_->forward(mean);

@@ -7,6 +7,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 packages=(
   build-essential cmake ninja-build pkg-config git python3 python3-venv ccache mold
   libfmt-dev libspdlog-dev libyaml-cpp-dev libcli11-dev nlohmann-json3-dev # text, log, config, arguments, JSON
+  libhwy-dev                                                               # SIMD that fits the processor
   libpcre2-dev libutf8proc-dev                                             # what tokenizers need of Unicode
   libxxhash-dev zlib1g-dev libzstd-dev                                     # checksums, .gz, .zst
   clang-16                                                                 # where it is missing GCC does, slower
