@@ -151,7 +151,8 @@ TEST_CASE("broken WordPiece tokenizers are read or refused", "[fuzz][tokenizer]"
   std::string lines;
   for (const char* text : {"[UNK]", "[CLS]", "[SEP]", "[MASK]", "ab", "a", "##c", "x", "'", "\xC3\xA9", "##12"}) {
     content.vocab.emplace_back(text, static_cast<std::int64_t>(content.vocab.size()));
-    lines += text + std::string("\n");
+    lines += text;
+    lines += '\n';
   }
   const std::string valid = WordPieceTokenizer(content).to_json();
   const std::string config = R"({"do_lower_case": false, "strip_accents": null, "mask_token": {"content": "[MASK]"}})";
