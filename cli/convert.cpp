@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/export_run.h"
@@ -18,11 +19,11 @@
 #include "configs/error.h"
 #include "data/prepared_data.h"
 #include "data/tokenizer_file.h"
-#include "models/convert/gpt2.h"
+#include "models/convert/formats.h"
 #include "models/convert/json_file.h"
-#include "models/convert/official.h"
-#include "models/gpt.h"
+#include "models/make_model.h"
 #include "models/safetensors.h"
+#include "models/sequence_head.h"
 #include "train/checkpoint.h"
 #include "train/load_run.h"
 #include "train/module_state.h"
@@ -70,26 +71,35 @@ fs::path config_file(const ConvertOptions& options, const fs::path& weights) {
                               beside.string(), named.string()));
 }
 
-/// The settings themselves, which a parity case holds under `config`.
+const ForeignFormat* format_of(const json& settings) {
+  for (const auto& format : foreign_formats()) {
+    if (format.is(settings)) return &format;
+  }
+  return nullptr;
+}
+
+/// The settings themselves, which a parity case of Hugging Face's models holds under `config`.
 json read_settings(const fs::path& file) {
-  const auto settings = read_json_file(file);
-  return settings.contains("config") && is_gpt2_config(settings["config"]) ? settings["config"] : settings;
+  auto settings = read_json_file(file);
+  const bool inside = settings.is_object() && settings.contains("config") && format_of(settings["config"]) != nullptr;
+  return inside ? settings["config"] : settings;
 }
 
 ImportedModel import(const ConvertOptions& options, const fs::path& weights) {
   const auto config = config_file(options, weights);
   const auto settings = read_settings(config);
-  const bool authors = options.from == "auto" ? is_official_config(settings) : options.from == "authors";
-  if (options.from == "auto" && !authors && !is_gpt2_config(settings)) {
-    throw UserError(
-        fmt::format("{}: neither the settings of the authors (model_cfg or overrides) nor those of a GPT-2 "
-                    "(model_type gpt2); if it is one of them, say so with --from",
-                    config.string()));
+  const ForeignFormat* format = options.from == "auto" ? format_of(settings) : nullptr;
+  std::string marks;
+  for (const auto& known : foreign_formats()) {
+    if (options.from == known.name) format = &known;
+    marks += fmt::format("{}{} ({})", marks.empty() ? "" : ", ", known.what, known.marks);
   }
-  auto tensors = read_safetensors(weights).tensors;
-  const ImportSource source{.weights = weights.string(), .settings = config.string()};
-  return authors ? import_official(settings, std::move(tensors), source)
-                 : import_gpt2(settings, std::move(tensors), source);
+  if (format == nullptr) {
+    throw UserError(
+        fmt::format("{}: not the settings of {}; if it is one of them, say so with --from", config.string(), marks));
+  }
+  return format->import(settings, read_safetensors(weights).tensors,
+                        {.weights = weights.string(), .settings = config.string()});
 }
 
 RunConfig run_config(const ConvertOptions& options, const ModelConfig& model) {
@@ -141,24 +151,41 @@ void import_run(const ConvertOptions& options) {
   if (tokenizer) checkpoint.state.tokenizer = tokenizer->hash;
   const auto text = write_config(run_config(options, imported.config));
 
-  Gpt model(imported.config);
+  const auto model = make_model(imported.config);
   load_module_state(*model, imported.tensors, options.in);
   checkpoint.model = {.tensors = module_state(*model), .metadata = {{"config", text}}};
   const RunFolder run(options.out);
   CheckpointFolder(run.paths().checkpoints()).save(checkpoint, /*keep=*/1);
   if (tokenizer) write_file(run.paths().tokenizer(), tokenizer->json);
+  if (imported.head) write_sequence_head(run.paths().head(), *imported.head);
   // Last: a folder with a config is a run.
   write_file(run.paths().config(), text);
 
   fmt::print("{}: {} layers of {}, {} tensors\n", options.out, imported.config.n_layer, imported.config.block,
              checkpoint.model.tensors.size());
   for (const auto& note : imported.notes) fmt::print("  left out: {}\n", note);
+  if (imported.head) {
+    const bool classifies = imported.head->tensors.count("head_w_2") > 0;
+    fmt::print("  {} in {}, for fine-tuning\n", classifies ? "its head for sequences is" : "its pooler is",
+               run.paths().head().filename().string());
+  }
+  const auto& head = imported.config.mlm_head;
+  if (imported.config.kind == ModelKind::bert && imported.config.block == "post_ln" && !head.transform) {
+    fmt::print("  it has no head of a masked language model: the token embedding stands in for one, untrained\n");
+  }
 }
 
 }  // namespace
 
 void add_convert(CLI::App& app) {
   const auto options = std::make_shared<ConvertOptions>();
+  std::vector<std::string> sources{"auto"}, targets;
+  std::string meanings;
+  for (const auto& format : foreign_formats()) {
+    sources.emplace_back(format.name);
+    targets.emplace_back(format.name);
+    meanings += fmt::format("{}{}: {}", meanings.empty() ? "" : "; ", format.name, format.what);
+  }
   CLI::App* command = app.add_subcommand(
       "convert", "The weights of another code as a run, or with --to those of a run for another code");
   command
@@ -166,21 +193,17 @@ void add_convert(CLI::App& app) {
                    "A .safetensors file, or a folder with model.safetensors and config.json; with --to, a run")
       ->required();
   command->add_option("out", options->out, "Folder to write")->required();
-  auto* from =
-      command
-          ->add_option("--from", options->from, "auto: by the settings; authors: the paper's code; gpt2: Hugging Face")
-          ->check(CLI::IsMember({"auto", "authors", "gpt2"}))
-          ->capture_default_str();
+  auto* from = command->add_option("--from", options->from, fmt::format("auto: by the settings; {}", meanings))
+                   ->check(CLI::IsMember(sources))
+                   ->capture_default_str();
   auto* config =
       command->add_option("--config", options->config, "Its settings, JSON; default: config.json or X.json beside X");
   auto* data =
       command->add_option("--data", options->data, "Folder that 'skipless prepare' wrote with the model's tokenizer")
           ->check(not_empty());
   auto* to =
-      command
-          ->add_option("--to", options->to,
-                       "Write model.safetensors and config.json for authors: the paper's code; gpt2: Hugging Face")
-          ->check(CLI::IsMember({"authors", "gpt2"}));
+      command->add_option("--to", options->to, fmt::format("Write model.safetensors and config.json for {}", meanings))
+          ->check(CLI::IsMember(targets));
   for (auto* option : {from, config, data}) to->excludes(option);
   command->add_option("--checkpoint", options->checkpoint, "With --to: last, best (lowest validation loss), or a step")
       ->capture_default_str()

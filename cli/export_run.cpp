@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -10,8 +11,7 @@
 #include "configs/error.h"
 #include "data/chunking.h"
 #include "data/tokenizer_file.h"
-#include "models/convert/gpt2.h"
-#include "models/convert/official.h"
+#include "models/convert/formats.h"
 #include "models/safetensors.h"
 #include "train/load_run.h"
 #include "train/module_state.h"
@@ -43,15 +43,16 @@ void export_run(const std::string& run, const std::string& out, const std::strin
   std::error_code ignored;
   const bool has_tokenizer = fs::exists(tokenizer, ignored);
   const auto end_of_text = has_tokenizer ? end_of_text_id(*read_tokenizer(tokenizer)) : std::nullopt;
-  const ExportedModel exported =
-      to == "gpt2" ? export_gpt2(config, state, end_of_text) : export_official(config, state);
+  const auto formats = foreign_formats();
+  const auto format = std::find_if(formats.begin(), formats.end(), [&](const auto& known) { return known.name == to; });
+  const ExportedModel exported = format->export_model(config, state, end_of_text);
   const fs::path folder = out;
   make_folder(folder);
   write_safetensors(folder / "model.safetensors", {.tensors = exported.tensors, .metadata = {}});
   if (has_tokenizer) write_file(folder / "tokenizer.json", tokenizer_json_of(tokenizer));
   write_file(folder / "config.json", exported.settings);
-  fmt::print("{}: {} layers, {} tensors for {}, step {}\n", out, config.n_layer, exported.tensors.size(),
-             to == "gpt2" ? "GPT2LMHeadModel" : "the authors' code", loaded.state.step);
+  fmt::print("{}: {} layers, {} tensors for {}, step {}\n", out, config.n_layer, exported.tensors.size(), format->what,
+             loaded.state.step);
   for (const auto& note : exported.notes) fmt::print("  differs, without effect on the logits: {}\n", note);
 }
 

@@ -80,7 +80,7 @@ if ! $quick; then
   shared=${SKIPLESS_SHARED:-$root/../shared}
   parity=${SKIPLESS_PARITY:-$shared/parity}
   if [ -d "$parity" ]; then
-    check "parity with other code: $parity" "$tests/parity" "$parity" --family gpt
+    check "parity with other code: $parity" "$tests/parity" "$parity"
   else
     skip "parity with other code" "no $parity"
   fi

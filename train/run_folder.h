@@ -1,4 +1,5 @@
-// The folder of a run: config.yaml, tokenizer.json, version.json, metrics.jsonl, train.log, checkpoints/.
+// The folder of a run: config.yaml, tokenizer.json, version.json, metrics.jsonl, train.log, checkpoints/,
+// head.safetensors.
 #pragma once
 
 #include <filesystem>
@@ -11,6 +12,8 @@ struct RunPaths {
 
   std::filesystem::path config() const { return folder / "config.yaml"; }
   std::filesystem::path tokenizer() const { return folder / "tokenizer.json"; }
+  /// Of an imported classifier or pooler (models/sequence_head.h).
+  std::filesystem::path head() const { return folder / "head.safetensors"; }
   std::filesystem::path version() const { return folder / "version.json"; }
   std::filesystem::path metrics() const { return folder / "metrics.jsonl"; }
   std::filesystem::path log() const { return folder / "train.log"; }

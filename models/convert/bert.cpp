@@ -26,7 +26,8 @@ class BertMapBuilder {
  public:
   explicit BertMapBuilder(const ModelConfig& config) : config_(config), d_(config.d_model) {}
 
-  TensorMap build(const std::optional<ClassifierConfig>& classifier, bool with_classes) {
+  /// `classifies`: whether there is a last map behind the pooler.
+  TensorMap build(const std::optional<SequenceHead>& head, bool classifies) {
     const std::string embeddings = "bert.embeddings.";
     add_matrix(kBertEmbedding, config_.vocab_size, d_, "embedding.tokens");
     add_matrix(embeddings + "position_embeddings.weight", *config_.n_positions, d_, "embedding.positions");
@@ -34,8 +35,9 @@ class BertMapBuilder {
     add_norm(embeddings + "LayerNorm.", "embedding.norm.");
     for (int64_t layer = 0; layer < config_.n_layer; ++layer) add_block(layer);
     add_mlm_head();
-    if (classifier) add_linear("bert.pooler.dense.", d_, d_, "head_w_1", "head_b_1");
-    if (with_classes) add_linear("classifier.", d_, classifier->n_labels, "head_w_2", "head_b_2");
+    if (!head) return std::move(map_);
+    add_linear("bert.pooler.dense.", d_, d_, "head_w_1", "head_b_1");
+    if (classifies) add_linear("classifier.", d_, head->config.n_labels, "head_w_2", "head_b_2");
     return std::move(map_);
   }
 
@@ -105,7 +107,7 @@ Activation activation(const JsonSettings& settings) {
 /// `mlm`: whether there is the head of a masked language model.
 ModelConfig model_config(const json& file, bool mlm, const std::string& source) {
   const JsonSettings s(file, source);
-  s.require("position_embedding_type", "absolute");
+  s.require_text("position_embedding_type", "absolute");
   s.require("is_decoder", false);
   s.require("add_cross_attention", false);
   ModelConfig config;
@@ -159,6 +161,19 @@ void drop_next_sentences(Tensors& theirs, bool mlm, std::vector<std::string>& no
   if (dropped > 0) notes.emplace_back("the head that tells whether one sentence follows another");
 }
 
+/// Names of the classes by id2label; none where one is missing or made up by their code.
+std::vector<std::string> labels(const JsonSettings& settings, int64_t n_labels) {
+  const auto& names = settings.at("id2label");
+  std::vector<std::string> list;
+  for (int64_t id = 0; id < n_labels && names.is_object(); ++id) {
+    const auto key = std::to_string(id);
+    if (!names.contains(key) || !names[key].is_string()) return {};
+    list.push_back(names[key].get<std::string>());
+    if (list.back() == "LABEL_" + key) return {};
+  }
+  return n_labels > 1 ? list : std::vector<std::string>{};
+}
+
 nlohmann::ordered_json bert_settings(const ModelConfig& config) {
   const bool known = config.activation == Activation::gelu || config.activation == Activation::relu;
   const nlohmann::ordered_json padding =
@@ -196,13 +211,17 @@ ImportedModel import_bert(const json& settings, Tensors theirs, const ImportSour
   if (result.config.tied_head) merge_tied_head(theirs, kBertEmbedding, kBertDecoder, source.weights);
   if (mlm) merge_tied_head(theirs, kBertHeadBias, "cls.predictions.decoder.bias", source.weights);
   const auto classes = theirs.find(kBertClassifier);
+  const bool classifies = classes != theirs.end() && classes->second.dim() == 2;
   if (theirs.count(kBertPooler) > 0) {
     const JsonSettings s(settings, source.settings);
-    result.classifier = ClassifierConfig{.hidden_width = {}};
-    result.classifier->dropout = s.number("classifier_dropout", result.config.dropout.branch);
-    if (classes != theirs.end() && classes->second.dim() == 2) result.classifier->n_labels = classes->second.size(0);
+    result.head = SequenceHead{.config = {.hidden_width = {}}, .labels = {}, .tensors = {}};
+    result.head->config.dropout = s.number("classifier_dropout", result.config.dropout.branch);
+    if (classifies) {
+      result.head->config.n_labels = classes->second.size(0);
+      result.head->labels = labels(s, result.head->config.n_labels);
+    }
   }
-  result.map = BertMapBuilder(result.config).build(result.classifier, classes != theirs.end() && result.classifier);
+  result.map = BertMapBuilder(result.config).build(result.head, classifies);
   take_imported(result, our_tensors(result.map, theirs, source.weights));
   return result;
 }
@@ -215,7 +234,7 @@ ExportedModel export_bert(const ModelConfig& trained, const Tensors& ours) {
   result.notes = require_expressed(config, read, "a BERT");
   result.tensors = their_tensors(BertMapBuilder(config).build(std::nullopt, false), ours);
   if (config.mlm_head.transform) return result;
-  result.notes.emplace_back("the output matrix, which BertModel has no use for: its head is elsewhere");
+  result.notes.emplace_back("written as BertModel, without the output matrix, which is the token embedding");
   Tensors bare;
   for (const auto& [name, tensor] : result.tensors) {
     bare.emplace(name.substr(std::string_view(kBertPrefix).size()), tensor);

@@ -192,17 +192,17 @@ struct FileFacts {
 };
 
 void require_supported(const JsonSettings& arch) {
-  arch.require("norm", "LayerNorm");
-  arch.require("norm_scheme", "pre");
+  arch.require_text("norm", "LayerNorm");
+  arch.require_text("norm_scheme", "pre");
   if (const auto& every = arch.at("ffn_layer_frequency"); !every.is_null() && every != 1) {
     arch.wrong("ffn_layer_frequency", "1");
   }
   const auto attention = arch.section("attention");
-  attention.require("type", "self-attention");
+  attention.require_text("type", "self-attention");
   attention.require("causal_attention", false);
   attention.require("skip_output_projection", false);
   attention.require("rotary_embedding", false);
-  attention.require("sequence_op", "torch-softmax");
+  attention.require_text("sequence_op", "torch-softmax");
 }
 
 ModelConfig model_config(const json& file, const FileFacts& facts, const std::string& source) {
@@ -271,7 +271,7 @@ std::optional<ClassifierConfig> classifier_config(const json& file, const Tensor
   config.pooling = pooler == "avg" ? Pooling::mean : Pooling::cls;
   // Theirs has the tanh also without the layer before it.
   head.require("include_ff_layer", true);
-  head.require("nonlin", "Tanh");
+  head.require_text("nonlin", "Tanh");
   config.hidden_width = head.count("head_dim");
   config.dropout = head.number("classifier_dropout", 0);
   return config;
@@ -363,14 +363,15 @@ ImportedModel import_cramming(const json& settings, Tensors theirs, const Import
   ImportedModel result;
   result.config = model_config(
       settings, facts_of(theirs, JsonSettings(settings, source.settings).text("family", ""), source), source.settings);
-  result.classifier = classifier_config(settings, theirs, source.settings);
-  if (result.classifier) {
+  const auto classifier = classifier_config(settings, theirs, source.settings);
+  if (classifier) {
+    result.head = SequenceHead{.config = *classifier, .labels = {}, .tensors = {}};
     result.config.mlm_head = {};
     result.config.tied_head = true;
   }
   if (result.config.tied_head) merge_tied_head(theirs, kEmbedding, kDecoder, source.weights);
   std::erase_if(theirs, [](const auto& item) { return item.first.ends_with(".pos_embedding.position_ids"); });
-  result.map = CrammingMapBuilder(result.config).build(result.classifier, unused_tensors(result.config, theirs));
+  result.map = CrammingMapBuilder(result.config).build(classifier, unused_tensors(result.config, theirs));
   take_imported(result, our_tensors(result.map, theirs, source.weights));
   if (result.config.positions != PositionKind::learned) {
     result.tensors["embedding.positions"] = their_sinusoids(*result.config.n_positions, result.config.d_model);

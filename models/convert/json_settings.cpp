@@ -63,7 +63,7 @@ void JsonSettings::require(const char* key, bool supported) const {
   if (flag(key, supported) != supported) wrong(key, supported ? "true" : "false");
 }
 
-void JsonSettings::require(const char* key, const std::string& supported) const {
+void JsonSettings::require_text(const char* key, const std::string& supported) const {
   if (text(key, supported) != supported) wrong(key, supported);
 }
 

@@ -25,7 +25,7 @@ class JsonSettings {
 
   /// A setting that changes what is computed, of which one value alone is supported.
   void require(const char* key, bool supported) const;
-  void require(const char* key, const std::string& supported) const;
+  void require_text(const char* key, const std::string& supported) const;
 
   [[noreturn]] void wrong(const char* key, const std::string& allowed) const;
 

@@ -138,10 +138,12 @@ Tensors complete_state(const torch::nn::Module& model, const Tensors& ours) {
 }
 
 void take_imported(ImportedModel& imported, const Tensors& ours) {
-  Tensors trunk;
-  for (const auto& [name, tensor] : ours)
-    (name.starts_with("head_w_") || name.starts_with("head_b_") ? imported.head : trunk).emplace(name, tensor);
-  imported.tensors = complete_state(*make_model(imported.config), trunk);
+  Tensors model;
+  for (const auto& [name, tensor] : ours) {
+    const bool of_head = imported.head && (name.starts_with("head_w_") || name.starts_with("head_b_"));
+    (of_head ? imported.head->tensors : model).emplace(name, tensor);
+  }
+  imported.tensors = complete_state(*make_model(imported.config), model);
 }
 
 void finish_config(ModelConfig& config, const std::string& source) {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "models/classifier.h"
 #include "models/model_config.h"
+#include "models/sequence_head.h"
 
 namespace skipless {
 
@@ -57,10 +57,8 @@ struct ImportSource {
 struct ImportedModel {
   ModelConfig config;
   Tensors tensors;  // every parameter and buffer of make_model(config)
-  /// Of a file whose model classifies: its head, of which `tensors` has nothing. A pooler without a last map is the
-  /// hidden layer of a head that is still to be trained.
-  std::optional<ClassifierConfig> classifier;
-  Tensors head;   // head_* of classifier.h
+  /// Of a file whose model classifies, or has the pooler that a classifier would read; `tensors` has nothing of it.
+  std::optional<SequenceHead> head;
   TensorMap map;  // how all of them stand in the file
   /// Settings of the file that only matter before or during training, and were left out. For the user to read.
   std::vector<std::string> notes;
@@ -90,7 +88,8 @@ Tensors their_tensors(const TensorMap& map, const Tensors& ours);
 /// `ours` that the model lacks, or the reverse, is a mistake of the map.
 Tensors complete_state(const torch::nn::Module& model, const Tensors& ours);
 
-/// Puts the head's tensors into `imported.head` and the complete state of the model into `imported.tensors`.
+/// Puts the tensors of a head for sequences into `imported.head` and the complete state of the model into
+/// `imported.tensors`.
 void take_imported(ImportedModel& imported, const Tensors& ours);
 
 /// Resolves and checks a config made from a foreign one; UserError listing the problems.

@@ -2,10 +2,8 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
-#include <ATen/ops/rand.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
-#include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
 #include <fstream>
@@ -19,20 +17,20 @@
 #include "models/convert/gpt2.h"
 #include "models/convert/official.h"
 #include "models/convert/official_settings.h"
-#include "models/gpt.h"
 
 #include <catch2/catch.hpp>
 
+#include "tests/models/foreign_model.h"
 #include "tests/shared_folder.h"
 
 namespace skipless {
 namespace {
 
+using namespace test;
 using nlohmann::json;
 
 constexpr OfficialSizes kSmall{.n_layer = 2, .d_model = 8, .n_head = 2, .d_ff = 20, .vocab_size = 11, .n_positions = 7};
 constexpr double kEps = 1e-5;
-const ImportSource kTest{"test", "test"};
 
 json with_overrides(const std::vector<std::string>& overrides) {
   return {{"overrides", overrides}};
@@ -44,36 +42,8 @@ ModelConfig config_of(const std::vector<std::string>& overrides, const OfficialS
                                notes);
 }
 
-/// A model's parameters and buffers, parameters random.
-Tensors random_state(const ModelConfig& config) {
-  const c10::NoGradGuard no_grad;
-  const Gpt model(config);
-  Tensors state;
-  for (const auto& item : model->named_parameters()) state.emplace(item.key(), at::rand_like(item.value()));
-  for (const auto& item : model->named_buffers()) state.emplace(item.key(), item.value());
-  return state;
-}
-
 Tensors official_file(const ModelConfig& config) {
   return their_tensors(official_map(config), random_state(config));
-}
-
-bool same(const Tensors& a, const Tensors& b) {
-  if (a.size() != b.size()) return false;
-  for (const auto& [name, tensor] : a) {
-    if (b.count(name) == 0 || !at::equal(tensor, b.at(name))) return false;
-  }
-  return true;
-}
-
-template <class Action>
-std::string reason(const Action& action) {
-  try {
-    action();
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "accepted";
 }
 
 const std::vector<std::vector<std::string>> kOverrides = {

@@ -38,7 +38,13 @@ def move(name, source, target):
     return change
 
 
+def arch_setting(**values):
+    return lambda settings: settings["arch"].update(values)
+
+
 H = "transformer.h.1."
+E = "encoder."
+L = "encoder.layers.1."
 # case, file or None for the JSON, change, what the program must say
 SPOILED = [
     ("sas", "f64", nudge("logits", 1e-8), "OUTSIDE"),
@@ -64,6 +70,32 @@ SPOILED = [
     ("sas", None, lambda s: s.pop("model_cfg"), "no kind of model"),
     ("preln_pad", "f64", lambda t: t["attention_mask"].fill_(1), "OUTSIDE"),
     ("hf_gpt2", "f64", nudge(f"grad.{H}attn.c_attn.bias", 1e-8), "c_attn.bias"),
+    ("enc_sas_pad_Cmasked", None, lambda s: s.update(family=s["family"].replace("masked uniform", "1/T")), "OUTSIDE"),
+    ("enc_sas_pad_Cmasked", None, setting(family="no such thing"), "OUTSIDE"),
+    ("enc_sas_pad_Cmasked", "f64", lambda t: t["attention_mask"].fill_(1), "OUTSIDE"),
+    ("enc_sasp_pad_C1overT", None, lambda s: s.update(family=s["family"].replace("1/T", "masked uniform")), "OUTSIDE"),
+    ("enc_sasp_pad_C1overT", "f64", nudge(f"grad.{H}attn.centre_attn_gain", 1e-8), "centre_attn_gain"),
+    ("crammed_mlm_sparse", "f64", nudge("loss", 1e-8), "OUTSIDE"),
+    ("crammed_mlm_sparse", "f64", nudge("final_hidden", 1e-8), "final_hidden"),
+    ("crammed_mlm_sparse", "f64", nudge(f"grad.{E}embedding.pos_embedding.scale_factor", 1e-8), "scale_factor"),
+    ("crammed_mlm_sparse", "f64", nudge(f"grad.{L}attn.self_attention.query_key_value.weight", 1e-8), "query_key_value"),
+    ("crammed_mlm_sparse", "f32", nudge("logits", 1e-4), "f32 logits"),
+    ("crammed_mlm_sparse", "weights", lambda t: t.pop(f"{L}norm2.bias"), "no tensor 'encoder.layers.1.norm2.bias'"),
+    ("crammed_mlm_sparse", None, arch_setting(norm_eps=1e-5), "OUTSIDE"),
+    ("crammed_mlm_sparse", None, arch_setting(nonlin="GELU"), "shape"),
+    ("crammed_mlm_sparse", None, arch_setting(norm_scheme="post"), "arch.norm_scheme"),
+    ("crammed_sasp_cls2_pad", "f64", lambda t: t["attention_mask"].fill_(1), "OUTSIDE"),
+    ("crammed_sasp_cls2_pad", "f64", nudge(f"grad.{L}attn_mat_skip_gain", 1e-8), "attn_mat_skip_gain"),
+    ("crammed_sasp_cls2_pad", "f64", lambda t: t["labels"].fill_(0), "OUTSIDE"),
+    ("crammed_reg1_pad", "f64", nudge("labels", 1e-6), "OUTSIDE"),
+    ("crammed_reg1_pad", "f64", nudge("grad.head.bias", 1e-8), "head.bias"),
+    ("hf_bert_mlm", "f64", nudge("hidden.1", 1e-8), "hidden.1"),
+    ("hf_bert_mlm", "f64", nudge("grad.cls.predictions.bias", 1e-8), "cls.predictions.bias"),
+    ("hf_bert_mlm", "f64", lambda t: t["token_type_ids"].fill_(0), "OUTSIDE"),
+    ("hf_bert_mlm", None, lambda s: s["config"].update(pad_token_id=None), "word_embeddings"),
+    ("hf_bert_mlm", None, lambda s: s["config"].update(hidden_act="silu"), "hidden_act"),
+    ("hf_bert_reg1", "f64", nudge("grad.bert.pooler.dense.weight", 1e-8), "pooler.dense.weight"),
+    ("hf_bert_reg1", "weights", nudge("classifier.bias", 1e-4), "OUTSIDE"),
     ("train_sasp", "f64", nudge("final.transformer.wte.weight", 1e-7), "wte.weight"),
     ("train_sasp", "f64", nudge(f"final.{H}ln_2.scale", 1e-7), "ln_2.scale"),
     ("train_sasp", None, lambda s: s["adamw_hf"][7].update(loss=s["adamw_hf"][7]["loss"] + 1e-7), "adamw_hf loss"),

@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "models/convert/cramming.h"
+
 namespace skipless::parity {
 
 namespace {
@@ -17,17 +19,20 @@ std::string model_type(const nlohmann::json& settings) {
   return type.is_string() ? type.get<std::string>() : "";
 }
 
-bool is_encoder(const nlohmann::json& settings) {
-  return settings.contains("arch") || model_type(settings) == "bert" ||
-         family_text(settings).find("encoder") != std::string::npos;
-}
-
 bool is_training(const nlohmann::json& settings) {
-  return !is_encoder(settings) && settings.contains("adamw_hf");
+  return settings.contains("adamw_hf");
 }
 
-bool is_official(const nlohmann::json& settings) {
-  return !is_encoder(settings) && !is_training(settings) && settings.contains("model_cfg");
+bool is_official_encoder(const nlohmann::json& settings) {
+  return settings.contains("model_cfg") && family_text(settings).find("encoder") != std::string::npos;
+}
+
+bool is_official_gpt(const nlohmann::json& settings) {
+  return !is_official_encoder(settings) && !is_training(settings) && settings.contains("model_cfg");
+}
+
+bool is_bert(const nlohmann::json& settings) {
+  return model_type(settings) == "bert";
 }
 
 bool is_gpt2(const nlohmann::json& settings) {
@@ -38,10 +43,12 @@ bool is_gpt2(const nlohmann::json& settings) {
 
 std::span<const Kind> kinds() {
   static constexpr Kind kKinds[] = {
-      {"gpt", "authors' GPT", is_official, run_official_gpt},
+      {"gpt", "authors' GPT", is_official_gpt, run_official},
       {"gpt", "training", is_training, run_gpt_training},
       {"gpt", "Hugging Face GPT-2", is_gpt2, run_hugging_face_gpt2},
-      {"encoder", "encoder", is_encoder, nullptr},
+      {"encoder", "authors' block as encoder", is_official_encoder, run_official},
+      {"encoder", "Crammed BERT", is_cramming_config, run_cramming},
+      {"encoder", "Hugging Face BERT", is_bert, run_hugging_face_bert},
   };
   return kKinds;
 }

@@ -14,15 +14,16 @@ struct Kind {
   std::string_view family;  // the word of --family
   std::string_view name;
   bool (*is)(const nlohmann::json& settings);
-  /// Null: no runner yet.
   void (*run)(const Case& parity_case, Comparison& result);
 };
 
 std::span<const Kind> kinds();
 
-// gpt_cases.cpp: logits, loss, hidden states and gradients of one batch.
-void run_official_gpt(const Case& parity_case, Comparison& result);
+// batch_cases.cpp: logits, loss, hidden states and gradients of one batch.
+void run_official(const Case& parity_case, Comparison& result);
 void run_hugging_face_gpt2(const Case& parity_case, Comparison& result);
+void run_hugging_face_bert(const Case& parity_case, Comparison& result);
+void run_cramming(const Case& parity_case, Comparison& result);
 // gpt_training.cpp: eight optimizer steps.
 void run_gpt_training(const Case& parity_case, Comparison& result);
 

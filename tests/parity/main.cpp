@@ -1,4 +1,4 @@
-// parity [DIR] [--family gpt|encoder|all] [--markdown]: runs every case of a folder of reference values that other code
+// parity [DIR] [--family all|gpt|encoder] [--markdown]: runs every case of a folder of reference values that other code
 // wrote, and says how far this project's models are from them. Exits with 1 if anything is outside its bound.
 #include <fmt/format.h>
 
@@ -34,8 +34,6 @@ Comparison run(const Case& parity_case, const Kind* kind) {
   Comparison result;
   if (kind == nullptr) {
     result.fail("its JSON describes no kind of model that is known here");
-  } else if (kind->run == nullptr) {
-    result.fail(fmt::format("the family '{}' has no runner yet", kind->family));
   } else {
     try {
       kind->run(parity_case, result);
@@ -77,7 +75,7 @@ void print_markdown(const Case& parity_case, const Kind* kind, const Comparison&
 
 struct Options {
   std::string folder = default_folder().string();
-  std::string family = "gpt";
+  std::string family = "all";
   bool markdown = false;
 };
 

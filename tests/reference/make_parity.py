@@ -256,9 +256,11 @@ def linear(w, prefix, x):
     return x @ matrix + w[prefix + ".bias"]
 
 
-def attention_matrix(q, k, mask):
-    """softmax(q k^T / sqrt(dh)) over what a position may see."""
-    seen = torch.ones(q.size(-2), q.size(-2), dtype=torch.bool).tril()
+def attention_matrix(q, k, mask, causal=True):
+    """What a position may see, and the logits q k^T / sqrt(dh)."""
+    seen = torch.ones(q.size(-2), q.size(-2), dtype=torch.bool)
+    if causal:
+        seen = seen.tril()
     if mask is not None:
         seen = seen & mask.bool()[:, None, None, :]
     return seen, q @ k.transpose(-1, -2) / math.sqrt(q.size(-1))
@@ -274,14 +276,19 @@ def attention(w, cfg, prefix, x, mask):
     q, k = (split(y) for y in linear(w, prefix + "qk_attn", x).chunk(2, -1))
     v = split(linear(w, prefix + "v_attn", x))
     q, k = normalise(w, prefix + "q_norm", q), normalise(w, prefix + "k_norm", k)
-    seen, s = attention_matrix(q, k, mask)
+    encoder = cfg.get("encoder")  # over which keys C is uniform; absent: a causal model
+    seen, s = attention_matrix(q, k, mask, causal=encoder is None)
     if cfg["dot_norm_type"] == "tanh":
         s = 30 * torch.tanh(s / 30)
     p = w[prefix + "attn_mat_resid_gain"] * torch.softmax(s.masked_fill(~seen, -math.inf), -1)
     if cfg["centre_attn"]:
-        causal = torch.ones(tokens, tokens, dtype=x.dtype).tril()
+        counted = torch.ones(tokens, tokens, dtype=x.dtype)
+        if encoder is None:
+            counted = counted.tril()
+        elif encoder == "kept" and mask is not None:
+            counted = counted * mask[:, None, None, :]
         p = (p + w[prefix + "attn_mat_skip_gain"] * torch.eye(tokens, dtype=x.dtype)
-             - w[prefix + "centre_attn_gain"] * causal / causal.sum(-1, keepdim=True))
+             - w[prefix + "centre_attn_gain"] * counted / counted.sum(-1, keepdim=True))
     merged = (p @ v).transpose(1, 2).reshape(batch, tokens, width)
     return linear(w, prefix + "c_proj", merged)
 
@@ -381,7 +388,10 @@ def batch(size, seed, padded):
 def evaluate(model, p, cfg, inputs, dtype):
     w = leaves(p, dtype)
     hidden, logits = model(w, cfg, inputs["input_ids"], inputs.get("attention_mask"))
-    loss = next_token_loss(logits, inputs["labels"])
+    return results(w, inputs, hidden, logits, next_token_loss(logits, inputs["labels"]), dtype)
+
+
+def results(w, inputs, hidden, logits, loss, dtype):
     loss.backward()
     out = dict(inputs, logits=logits.detach(), loss=loss.detach().reshape(1))
     if dtype == torch.float64:
@@ -396,10 +406,15 @@ def save(tensors, path):
 
 
 def write_case(folder, name, settings, model, p, cfg, inputs, float32):
-    out = evaluate(model, p, cfg, inputs, torch.float64)
+    write_results(folder, name, settings, p, lambda dtype: evaluate(model, p, cfg, inputs, dtype), float32)
+
+
+def write_results(folder, name, settings, p, evaluated, float32):
+    """`evaluated`: the tensors of a case in one dtype."""
+    out = evaluated(torch.float64)
     trainable = [k for k in p.values if p.trained[k]]
     settings.update(
-        case=name, made_by="tests/reference/make_parity.py", loss_f64=out["loss"].item(), trainable=trainable,
+        case=name, made_by="tests/reference", loss_f64=out["loss"].item(), trainable=trainable,
         frozen=[k for k in p.values if not p.trained[k]],
         trainable_without_gradient=[k for k in trainable if "grad." + k not in out],
         n_trainable=sum(p.values[k].numel() for k in trainable), n_params=sum(v.numel() for v in p.values.values()))
@@ -407,7 +422,7 @@ def write_case(folder, name, settings, model, p, cfg, inputs, float32):
     save({**p.values, **p.constants}, folder / f"{name}.weights.safetensors")
     save(out, folder / f"{name}.f64.safetensors")
     if float32:
-        save(evaluate(model, p, cfg, inputs, torch.float32), folder / f"{name}.f32.safetensors")
+        save(evaluated(torch.float32), folder / f"{name}.f32.safetensors")
 
 
 def write_gpt(folder, name, size, seed):

@@ -1,15 +1,19 @@
-// GPT models: one batch forward and backward, in float64 and, where the case has it, in float32.
+// One batch forward and backward, in float64 and, where the case has it, in float32: GPT models, encoders, and
+// encoders with a head for sequences.
 #include <ATen/TensorOperators.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "configs/error.h"
 #include "family.h"
+#include "models/convert/bert.h"
+#include "models/convert/cramming.h"
 #include "models/convert/gpt2.h"
 #include "models/convert/official.h"
-#include "models/gpt.h"
+#include "models/make_model.h"
 #include "train/module_state.h"
 
 namespace skipless::parity {
@@ -31,30 +35,95 @@ constexpr double kFloat32Matrix = 4e-6;
 constexpr double kFloat32NormOrBias = 3e-6;
 constexpr double kFloat32Gain = 3e-6;
 
+/// How a case differs from the others.
+struct BatchCase {
+  bool every_hidden_state = true;      // else the last one, if any
+  bool layers_end_with_norms = false;  // their hidden states are taken behind a layer's last norm
+  bool sparse = false;                 // the loss is that of the head on the labelled positions alone
+  double query_factor = 1;             // of theirs in float64 over 1/sqrt(dh)
+};
+
 struct Result {
   at::Tensor logits, loss;
   std::vector<at::Tensor> hidden;
   Tensors gradients;  // by our names; undefined where there is none
 };
 
-Result run(const ImportedModel& imported, const std::string& source, const Tensors& inputs, at::ScalarType type) {
-  Gpt model(imported.config);
+/// The trunk and head that the file has; where it has no classifier, those of a language model.
+Transformer model_of(const ImportedModel& imported, const std::string& source) {
+  if (!imported.head || imported.head->tensors.count("head_w_2") == 0) {
+    auto model = make_model(imported.config);
+    load_module_state(*model, imported.tensors, source);
+    return model;
+  }
+  auto model = make_classifier(imported.config, imported.head->config);
+  auto tensors = imported.head->tensors;
+  tensors.insert(imported.tensors.begin(), imported.tensors.end());
+  load_module_state(*model, tensors, source);
+  return model;
+}
+
+/// What our blocks have between the layers of Hugging Face's BERT: the norm that ends their layer begins our next
+/// block.
+void end_with_norms(const TransformerImpl& model, std::vector<at::Tensor>& states) {
+  for (size_t layer = 1; layer < model.blocks().size(); ++layer) {
+    const auto norm = model.blocks()[layer]->named_modules()["norm_1"];
+    states[layer] = std::dynamic_pointer_cast<NormImpl>(norm)->forward(states[layer]);
+  }
+}
+
+/// Multiplies the queries' rows of every map of queries and keys, or of its gradient.
+void scale_queries(const TransformerImpl& model, double factor, bool gradients) {
+  const at::NoGradGuard no_grad;
+  for (const auto& item : model.named_parameters()) {
+    const auto& name = item.key();
+    if (!name.ends_with("attention.w_qk") && !name.ends_with("attention.b_qk")) continue;
+    const auto& tensor = gradients ? item.value().grad() : item.value();
+    tensor.slice(0, 0, tensor.size(0) / 2).mul_(factor);
+  }
+}
+
+/// The batch with its labels as the columns of those that count, of which every row has as many.
+Batch with_positions(Batch batch) {
+  const auto counted = batch.labels.ne(kIgnoredTarget);
+  const auto rows = batch.labels.size(0);
+  batch.positions = counted.nonzero().select(1, 1).reshape({rows, -1});
+  batch.labels = batch.labels.masked_select(counted).reshape({rows, -1});
+  return batch;
+}
+
+Result run(const ImportedModel& imported, const Case& parity_case, const Tensors& inputs, at::ScalarType type,
+           const BatchCase& form) {
+  const auto model = model_of(imported, parity_case.weights_file());
   model->to(type);
-  load_module_state(*model, imported.tensors, source);
-  const auto& ids = inputs.at("input_ids");
-  const auto& labels = inputs.at("labels");
-  const auto mask = inputs.find("attention_mask");
-  const auto kept = mask == inputs.end() ? at::Tensor() : mask->second.to(at::kBool);
+  const double factor = type == at::kDouble ? form.query_factor : 1;
+  scale_queries(*model, factor, /*gradients=*/false);
+  const auto optional = [&](const char* name) {
+    const auto found = inputs.find(name);
+    return found == inputs.end() ? at::Tensor() : found->second;
+  };
+  const auto mask = optional("attention_mask");
+  Batch batch{.ids = inputs.at("input_ids"),
+              .labels = inputs.at("labels").is_floating_point() ? inputs.at("labels").flatten() : inputs.at("labels"),
+              .kept = mask.defined() ? mask.to(at::kBool) : mask,
+              .token_types = optional("token_type_ids")};
 
   Result result;
-  result.hidden = model->hidden_states({.ids = ids, .kept = kept});
-  result.logits = model->logits(result.hidden.back()).detach();
-  const auto loss = model->loss({.ids = ids, .labels = labels, .kept = kept});
+  result.hidden = model->hidden_states(batch);
+  result.logits = model->logits(result.hidden.back(), batch).detach();
+  if (form.layers_end_with_norms) end_with_norms(*model, result.hidden);
+  const auto loss = model->loss(form.sparse ? with_positions(batch) : batch);
   const auto mean = loss.sum / loss.count;
   mean.backward();
+  scale_queries(*model, factor, /*gradients=*/true);
   result.loss = mean.detach();
   for (const auto& item : model->named_parameters()) result.gradients[item.key()] = item.value().grad();
   return result;
+}
+
+/// Some cases have all positions in one dimension.
+at::Tensor in_shape_of(const at::Tensor& theirs, const at::Tensor& ours) {
+  return ours.numel() == theirs.numel() ? ours.reshape(theirs.sizes()) : ours;
 }
 
 std::set<std::string> as_set(const std::vector<std::string>& names) {
@@ -125,22 +194,27 @@ void compare_gradients(const ImportedModel& imported, const Tensors& gradients, 
   }
 }
 
-void compare_float64(const Case& parity_case, const ImportedModel& imported, Comparison& result) {
+void compare_float64(const Case& parity_case, const ImportedModel& imported, const BatchCase& form,
+                     Comparison& result) {
   const auto reference = parity_case.reference();
-  const auto ours = run(imported, parity_case.weights_file(), reference, at::kDouble);
+  const auto ours = run(imported, parity_case, reference, at::kDouble, form);
   const auto add = [&](const std::string& kind, const std::string& name, const at::Tensor& a, const at::Tensor& b) {
     result.add(kind, name, a, b, largest(b), kFloat64);
   };
-  add("logits", "logits", ours.logits, reference.at("logits"));
+  add("logits", "logits", in_shape_of(reference.at("logits"), ours.logits), reference.at("logits"));
   add("loss", "loss", ours.loss.reshape({1}), reference.at("loss"));
-  for (size_t i = 0; i < ours.hidden.size(); ++i) {
-    const auto name = fmt::format("hidden.{}", i);
-    const auto found = reference.find(name);
-    if (found == reference.end()) {
-      result.fail("the case has no " + name);
-    } else {
-      add("hidden", name, ours.hidden[i].detach(), found->second);
+  if (form.every_hidden_state) {
+    for (size_t i = 0; i < ours.hidden.size(); ++i) {
+      const auto name = fmt::format("hidden.{}", i);
+      const auto found = reference.find(name);
+      if (found == reference.end()) {
+        result.fail("the case has no " + name);
+      } else {
+        add("hidden", name, ours.hidden[i].detach(), found->second);
+      }
     }
+  } else if (const auto found = reference.find("final_hidden"); found != reference.end()) {
+    add("hidden", "final_hidden", ours.hidden.back().detach(), found->second);
   }
   const double floor = kSmallestGradientScale * largest_gradient(reference);
   check_trainable(parity_case, imported, ours.gradients, reference, result);
@@ -150,11 +224,13 @@ void compare_float64(const Case& parity_case, const ImportedModel& imported, Com
                     });
 }
 
-void compare_float32(const Case& parity_case, const ImportedModel& imported, Comparison& result) {
+void compare_float32(const Case& parity_case, const ImportedModel& imported, const BatchCase& form,
+                     Comparison& result) {
   const auto reference = parity_case.float32_reference();
   if (!reference) return;
-  const auto ours = run(imported, parity_case.weights_file(), *reference, at::kFloat);
-  result.add("f32 logits", "logits", ours.logits, reference->at("logits"), 1, kFloat32Logits);
+  const auto ours = run(imported, parity_case, *reference, at::kFloat, form);
+  const auto& logits = reference->at("logits");
+  result.add("f32 logits", "logits", in_shape_of(logits, ours.logits), logits, 1, kFloat32Logits);
   result.add("f32 loss", "loss", ours.loss.reshape({1}), reference->at("loss"), 1, kFloat32Loss);
   const double scale = largest_gradient(*reference);
   compare_gradients(imported, ours.gradients, *reference, result,
@@ -174,29 +250,55 @@ void check_count(const Case& parity_case, int64_t count, Comparison& result) {
   if (stated != count) result.fail(fmt::format("they count {} parameters, we count {} of theirs", stated, count));
 }
 
-void compare(const Case& parity_case, const ImportedModel& imported, Comparison& result) {
-  compare_float64(parity_case, imported, result);
-  compare_float32(parity_case, imported, result);
+int64_t n_parameters(const TensorMap& map) {
+  int64_t count = 0;
+  for (const auto& entry : map) count += c10::multiply_integers(entry.shape);
+  return count;
+}
+
+void compare(const Case& parity_case, const ImportedModel& imported, int64_t count, const BatchCase& form,
+             Comparison& result) {
+  check_count(parity_case, count, result);
+  compare_float64(parity_case, imported, form, result);
+  compare_float32(parity_case, imported, form, result);
 }
 
 ImportSource source_of(const Case& parity_case) {
   return {.weights = parity_case.stem.string(), .settings = parity_case.stem.string()};
 }
 
+/// And not by formulas, which derived cases and those of this repository are from.
+bool made_by_their_code(const Case& parity_case) {
+  return parity_case.settings.at("family").get<std::string>().starts_with("cramming");
+}
+
 }  // namespace
 
-void run_official_gpt(const Case& parity_case, Comparison& result) {
+void run_official(const Case& parity_case, Comparison& result) {
   const auto imported = import_official(parity_case.settings, parity_case.weights(), source_of(parity_case));
-  check_count(parity_case, official_parameter_count(imported.config), result);
-  compare(parity_case, imported, result);
+  compare(parity_case, imported, official_parameter_count(imported.config), {}, result);
 }
 
 void run_hugging_face_gpt2(const Case& parity_case, Comparison& result) {
   const auto imported = import_gpt2(parity_case.settings["config"], parity_case.weights(), source_of(parity_case));
-  int64_t count = 0;
-  for (const auto& entry : imported.map) count += c10::multiply_integers(entry.shape);
-  check_count(parity_case, count, result);
-  compare(parity_case, imported, result);
+  compare(parity_case, imported, n_parameters(imported.map), {}, result);
+}
+
+void run_hugging_face_bert(const Case& parity_case, Comparison& result) {
+  const auto imported = import_bert(parity_case.settings["config"], parity_case.weights(), source_of(parity_case));
+  compare(parity_case, imported, n_parameters(imported.map), {.layers_end_with_norms = true}, result);
+}
+
+void run_cramming(const Case& parity_case, Comparison& result) {
+  const auto imported = import_cramming(parity_case.settings, parity_case.weights(), source_of(parity_case));
+  const auto& sparse = parity_case.settings["arch"]["sparse_prediction"];
+  BatchCase form{.every_hidden_state = false, .sparse = sparse.is_number() && !imported.head};
+  // Their own attention keeps 1/sqrt(dh) as a float32 number, also in a model that was made float64 later.
+  if (made_by_their_code(parity_case)) {
+    const double root = std::sqrt(static_cast<double>(imported.config.head_size()));
+    form.query_factor = static_cast<double>(1 / static_cast<float>(root)) * root;
+  }
+  compare(parity_case, imported, n_parameters(imported.map), form, result);
 }
 
 }  // namespace skipless::parity
