@@ -26,9 +26,12 @@ void print_info(const RunConfig& config) {
   const auto parameters = n_parameters(model);
   for (const auto& part : parameter_table(model)) fmt::print("{:<32}{:>14}\n", part.part, part.parameters);
   fmt::print("{:<32}{:>14}  {:.1f} M\n", "trained parameters", parameters, static_cast<double>(parameters) / 1e6);
-  const auto theirs = official_parameter_count(model);
-  fmt::print("{:<32}{:>14}  {:.1f} M  (with frozen gains, zero biases and unused norms)\n\n",
-             "in the authors' counting", theirs, static_cast<double>(theirs) / 1e6);
+  if (model.kind == ModelKind::gpt) {
+    const auto theirs = official_parameter_count(model);
+    fmt::print("{:<32}{:>14}  {:.1f} M  (with frozen gains, zero biases and unused norms)\n",
+               "in the authors' counting", theirs, static_cast<double>(theirs) / 1e6);
+  }
+  fmt::print("\n");
 
   const auto flops = flops_per_token(model);
   fmt::print("{:<32}{:>14.3f} M\n{:<32}{:>14.3f} M\n\n", "FLOPs per token, forward", flops.forward / 1e6,

@@ -19,6 +19,7 @@ constexpr const char* kBertPrefix = "bert.";
 constexpr const char* kBertEmbedding = "bert.embeddings.word_embeddings.weight";
 constexpr const char* kBertDecoder = "cls.predictions.decoder.weight";
 constexpr const char* kBertHeadBias = "cls.predictions.bias";
+constexpr const char* kBertDecoderBias = "cls.predictions.decoder.bias";
 constexpr const char* kBertClassifier = "classifier.weight";
 constexpr const char* kBertPooler = "bert.pooler.dense.weight";
 
@@ -209,7 +210,10 @@ ImportedModel import_bert(const json& settings, Tensors theirs, const ImportSour
   result.config = model_config(settings, mlm, source.settings);
   drop_next_sentences(theirs, mlm, result.notes);
   if (result.config.tied_head) merge_tied_head(theirs, kBertEmbedding, kBertDecoder, source.weights);
-  if (mlm) merge_tied_head(theirs, kBertHeadBias, "cls.predictions.decoder.bias", source.weights);
+  if (mlm && result.config.tied_head) merge_tied_head(theirs, kBertHeadBias, kBertDecoderBias, source.weights);
+  if (auto decoder = theirs.extract(kBertDecoderBias); !decoder.empty()) {
+    theirs[kBertHeadBias] = decoder.mapped();  // of an untied head it is the one that is computed with
+  }
   const auto classes = theirs.find(kBertClassifier);
   const bool classifies = classes != theirs.end() && classes->second.dim() == 2;
   if (theirs.count(kBertPooler) > 0) {
@@ -233,6 +237,7 @@ ExportedModel export_bert(const ModelConfig& trained, const Tensors& ours) {
   const auto read = model_config(settings, config.mlm_head.transform, "the written settings");
   result.notes = require_expressed(config, read, "a BERT");
   result.tensors = their_tensors(BertMapBuilder(config).build(std::nullopt, false), ours);
+  if (!config.tied_head) result.tensors[kBertDecoderBias] = result.tensors.at(kBertHeadBias).clone();
   if (config.mlm_head.transform) return result;
   result.notes.emplace_back("written as BertModel, without the output matrix, which is the token embedding");
   Tensors bare;

@@ -3,7 +3,8 @@
 Trains two models for some steps, exports them, and compares with GPT2LMHeadModel: no key missing or left over, the loss of a
 text as `skipless eval --text` says it, greedy text as `skipless generate` writes it. What transformers saves comes back through
 `skipless convert` as the same bytes. The authors' format, which transformers does not know, is read by safetensors and comes
-back as the same bytes too.
+back as the same bytes too. BERTs that transformers makes come back through a run as the same bits: masked language models, and an
+encoder alone; the head of a classifier is kept beside the run.
 
 Usage: check_transformers.py PROGRAM
 """
@@ -19,7 +20,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import torch
 from safetensors import safe_open
 from tokenizers import Tokenizer
-from transformers import GPT2LMHeadModel
+from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassification, BertModel, GPT2LMHeadModel
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(sys.argv[1]).resolve()
@@ -125,11 +126,63 @@ def check_authors():
     assert abs(losses[0] - losses[1]) < TOLERANCE * losses[0], losses  # their batches have other sizes
 
 
+def bert_config(**changes):
+    return BertConfig(
+        vocab_size=97, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48,
+        max_position_embeddings=24, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, **changes,
+    )
+
+
+def check_same_model(cls, folder, original, inputs):
+    """What is read from `folder` has all of cls, nothing else, and computes the same bits."""
+    model, loading = cls.from_pretrained(folder, output_loading_info=True)
+    assert not any(loading.values()), loading
+    model.eval()
+    with torch.no_grad():
+        assert torch.equal(model(**inputs)[0], original(**inputs)[0])
+
+
+def check_bert():
+    torch.manual_seed(1)
+    inputs = dict(
+        input_ids=torch.randint(1, 97, (3, 20)),
+        attention_mask=(torch.arange(20)[None] < torch.tensor([[20], [13], [1]])).long(),
+        token_type_ids=torch.randint(0, 2, (3, 20)),
+    )
+    for tied in (True, False):
+        name = f"bert_{tied}"
+        original = BertForMaskedLM(bert_config(tie_word_embeddings=tied)).eval()
+        with torch.no_grad():
+            original.cls.predictions.decoder.bias.normal_()
+        original.save_pretrained(f"{name}_hf")
+        skipless("convert", f"{name}_hf", f"{name}_run")
+        skipless("convert", f"{name}_run", f"{name}_back", "--to", "bert")
+        check_header(Path(f"{name}_back/model.safetensors"))
+        check_same_model(BertForMaskedLM, f"{name}_back", original, inputs)
+    encoder = BertModel(bert_config(), add_pooling_layer=False).eval()
+    encoder.save_pretrained("encoder_hf")
+    skipless("convert", "encoder_hf", "encoder_run")
+    skipless("convert", "encoder_run", "encoder_back", "--to", "bert")
+    read = BertModel.from_pretrained("encoder_back", add_pooling_layer=False).eval()
+    with torch.no_grad():
+        assert torch.equal(read(**inputs)[0], encoder(**inputs)[0])
+    labels = {0: "entailment", 1: "neutral", 2: "contradiction"}
+    classifier = BertForSequenceClassification(bert_config(num_labels=3, id2label=labels))
+    classifier.save_pretrained("classifier_hf")
+    said = skipless("convert", "classifier_hf", "classifier_run")
+    assert "its head for sequences is in head.safetensors" in said, said
+    with safe_open("classifier_run/head.safetensors", framework="pt") as file:
+        assert json.loads(file.metadata()["labels"]) == list(labels.values())
+        assert torch.equal(file.get_tensor("head_w_2"), classifier.classifier.weight)
+        assert torch.equal(file.get_tensor("head_w_1"), classifier.bert.pooler.dense.weight)
+
+
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     torch.set_num_threads(1)
     prepare()
     check_gpt2()
     check_authors()
+    check_bert()
     os.chdir(ROOT)
 print("transformers and safetensors read what convert writes")

@@ -99,6 +99,7 @@ TEST_CASE("A BERT exported for transformers is read back to the same config and 
       const auto settings = json::parse(exported.settings);
       CHECK(is_bert_config(settings));
       CHECK(exported.tensors.count("cls.predictions.decoder.weight") == (tied ? 0 : 1));
+      CHECK(exported.tensors.count("cls.predictions.decoder.bias") == (tied ? 0 : 1));
       const auto imported = import_bert(settings, exported.tensors, kTest);
       CHECK(write_config(imported.config) == write_config(config));
       CHECK(same(imported.tensors, state));

@@ -52,20 +52,23 @@ TEST_CASE("Without dropout a training pass draws no random number", "[dropout]")
 }
 
 TEST_CASE("In evaluation every dropout is off, and in training each place changes the loss", "[dropout]") {
-  for (const auto& variant : block_variants()) {
-    for (double DropoutConfig::*place :
-         {&DropoutConfig::embedding, &DropoutConfig::attention, &DropoutConfig::branch}) {
-      auto config = small_config(std::string(variant.name));
-      auto plain = random_gpt(resolved(config));
-      config.dropout.*place = 0.5;
-      auto dropping = random_gpt(resolved(config));
-      const auto ids = random_ids(config);
-      const auto loss = [&](Gpt& gpt) { return gpt->loss({.ids = ids}).sum; };
-      const auto expected = loss(plain);
-      CHECK_FALSE(loss(dropping).equal(expected));
-      CHECK_FALSE(loss(dropping).equal(loss(dropping)));
-      dropping->eval();
-      CHECK(loss(dropping).equal(expected));
+  for (const auto kind : {ModelKind::gpt, ModelKind::bert}) {
+    for (const auto& variant : block_variants()) {
+      for (double DropoutConfig::*place :
+           {&DropoutConfig::embedding, &DropoutConfig::attention, &DropoutConfig::branch}) {
+        auto config = small_config(std::string(variant.name));
+        config.kind = kind;
+        auto plain = random_model(resolved(config));
+        config.dropout.*place = 0.5;
+        auto dropping = random_model(resolved(config));
+        const auto batch = random_batch(config);
+        const auto loss = [&](const Transformer& model) { return model->loss(batch).sum; };
+        const auto expected = loss(plain);
+        CHECK_FALSE(loss(dropping).equal(expected));
+        CHECK_FALSE(loss(dropping).equal(loss(dropping)));
+        dropping->eval();
+        CHECK(loss(dropping).equal(expected));
+      }
     }
   }
 }

@@ -22,16 +22,16 @@ namespace {
 /// Loss, gradients and buffers after one step from a seed, then a draw from the generator.
 std::vector<torch::Tensor> step(const ModelConfig& config, bool recompute, at::ScalarType dtype) {
   torch::manual_seed(31);
-  Gpt gpt(config);
-  gpt->to(dtype);
-  randomise(*gpt);
-  gpt->set_recompute(recompute);
+  const auto model = make_model(config);
+  model->to(dtype);
+  randomise(*model);
+  model->set_recompute(recompute);
   const auto ids = random_ids(config);
   auto kept = torch::ones({3, config.context_length}, torch::kBool);
   kept[1].slice(0, 4) = false;
-  gpt->begin_step(1);
+  model->begin_step(1);
   const auto loss =
-      gpt->loss({.ids = ids, .labels = ids.masked_fill(kept.logical_not(), kIgnoredTarget), .kept = kept}).sum;
+      model->loss({.ids = ids, .labels = ids.masked_fill(kept.logical_not(), kIgnoredTarget), .kept = kept}).sum;
   // The backward must not depend on what happens around it.
   const auto drawn = torch::randn({3});
   at::autocast::clear_cache();
@@ -39,10 +39,10 @@ std::vector<torch::Tensor> step(const ModelConfig& config, bool recompute, at::S
   at::autocast::set_autocast_enabled(at::kCPU, false);
   loss.backward();
   at::autocast::set_autocast_enabled(at::kCPU, autocast);
-  gpt->end_step(at::full({}, 0.0));
+  model->end_step(at::full({}, 0.0));
   std::vector<torch::Tensor> results{loss.detach(), drawn, torch::randn({3})};
-  for (const auto& parameter : gpt->parameters()) results.push_back(parameter.grad());
-  for (const auto& buffer : gpt->buffers()) results.push_back(buffer);
+  for (const auto& parameter : model->parameters()) results.push_back(parameter.grad());
+  for (const auto& buffer : model->buffers()) results.push_back(buffer);
   return results;
 }
 
@@ -67,10 +67,13 @@ ModelConfig everything(const std::string& block) {
 
 TEST_CASE("Recomputation changes no bit of loss, gradients, feedback and random numbers, with dropout on",
           "[recompute]") {
-  for (const auto& variant : block_variants()) {
-    INFO(variant.name);
-    const auto config = everything(std::string(variant.name));
-    require_same(step(config, true, at::kDouble), step(config, false, at::kDouble));
+  for (const auto kind : {ModelKind::gpt, ModelKind::bert}) {
+    for (const auto& variant : block_variants()) {
+      INFO(name_of(kind) << ", " << variant.name);
+      auto config = everything(std::string(variant.name));
+      config.kind = kind;
+      require_same(step(config, true, at::kDouble), step(config, false, at::kDouble));
+    }
   }
 }
 

@@ -133,14 +133,12 @@ TEST_CASE("In between, the attention matrix is lambda*I + (1 - lambda)*P on both
 }
 
 TEST_CASE("Every block follows lambda step by step, and ends in the ordinary model", "[identity start]") {
-  for (const auto& variant : block_variants()) {
-    INFO(variant.name);
-    auto config = small_config(std::string(variant.name));
-    auto plain = random_gpt(resolved(config));
+  const auto check = [](ModelConfig config) {
+    auto plain = random_model(resolved(config));
     config.identity_start = {.schedule = IdentitySchedule::linear, .steps = 4};
-    auto fading = random_gpt(resolved(config));
-    const auto ids = random_ids(config);
-    const auto loss = [&](Gpt& gpt) { return gpt->loss({.ids = ids}).sum; };
+    auto fading = random_model(resolved(config));
+    const auto batch = random_batch(config);
+    const auto loss = [&](const Transformer& model) { return model->loss(batch).sum; };
     const auto ordinary = loss(plain);
     torch::Tensor previous;
     for (int64_t step = 0; step < 4; ++step) {
@@ -154,6 +152,14 @@ TEST_CASE("Every block follows lambda step by step, and ends in the ordinary mod
     CHECK(loss(fading).equal(ordinary));
     // What evaluation and a resumed run read is saved with the model.
     CHECK(fading->named_buffers().contains("block_1.attention.shape.lambda"));
+  };
+  for (const auto kind : {ModelKind::gpt, ModelKind::bert}) {
+    for (const auto& variant : block_variants()) {
+      INFO(name_of(kind) << ", " << variant.name);
+      auto config = small_config(std::string(variant.name));
+      config.kind = kind;
+      check(config);
+    }
   }
 }
 

@@ -41,6 +41,7 @@ def batch(size, seed, padded, n_labels=None, token_types=False, counted=3):
     """Labels of `counted` tokens a row, none of them padding, or of the rows."""
     g = torch.Generator().manual_seed(seed)
     ids = torch.randint(1, size.vocab, (size.batch, size.tokens), generator=g)
+    ids[0, 1] = 0  # the padding token where it is none: the lookup does not train its row
     inputs = dict(input_ids=ids)
     lengths = torch.tensor([size.tokens - 2 * row if padded else size.tokens for row in range(size.batch)])
     kept = torch.arange(size.tokens)[None] < lengths[:, None]

@@ -8,6 +8,7 @@
 
 #include "models/block_variants.h"
 #include "models/gpt.h"
+#include "models/make_model.h"
 #include "train/adamw.h"
 // Catch2 comes last: its CHECK clashes with LibTorch's.
 #include <catch2/catch.hpp>
@@ -48,6 +49,30 @@ TEST_CASE("every trainable tensor of every block is in exactly one group", "[gro
     }
     CHECK(seen.size() == trainable);
   }
+}
+
+TEST_CASE("decay reaches an encoder's matrices and none of its norms, biases and scales", "[groups]") {
+  ModelConfig config;
+  config.kind = ModelKind::bert;
+  config.block = "sas_p";
+  config.n_layer = 1;
+  config.d_model = 12;
+  config.n_head = 3;
+  config.vocab_size = 17;
+  config.context_length = 7;
+  config.positions = PositionKind::scaled_sinusoidal;
+  config.embedding_norm = NormKind::layer_norm;
+  config.n_token_types = 2;
+  config.mlm_head = {.transform = true, .bias = true};
+  config.resolve();
+  const auto model = make_model(config);
+  const auto groups = parameter_groups(*model, 0.1);
+  std::set<std::string> decayed;
+  for (const auto& parameter : groups.at(0).parameters) decayed.insert(parameter.name);
+  CHECK(decayed == std::set<std::string>{"embedding.tokens", "embedding.token_types", "block_0.attention.w_qk",
+                                         "block_0.attention.value.weight", "block_0.feed_forward.w_1",
+                                         "block_0.feed_forward.w_2", "mlm_transform.w"});
+  CHECK(decayed.size() + groups.at(1).parameters.size() == model->parameters().size());
 }
 
 TEST_CASE("decay reaches matrices and embeddings alone, and a frozen tensor is in no group", "[groups]") {
