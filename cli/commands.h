@@ -12,6 +12,7 @@ void add_info(CLI::App& app);
 void add_train(CLI::App& app);
 void add_eval(CLI::App& app);
 void add_generate(CLI::App& app);
+void add_fill(CLI::App& app);
 void add_convert(CLI::App& app);
 
 /// Thrown by a command that has said all it had to say, and ends with a code other than 0.

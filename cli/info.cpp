@@ -33,7 +33,7 @@ void print_info(const RunConfig& config) {
   }
   fmt::print("\n");
 
-  const auto flops = flops_per_token(model);
+  const auto flops = flops_per_token(model, config.predicted_share());
   fmt::print("{:<32}{:>14.3f} M\n{:<32}{:>14.3f} M\n\n", "FLOPs per token, forward", flops.forward / 1e6,
              "FLOPs per token, training", flops.training / 1e6);
 

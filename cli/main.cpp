@@ -84,6 +84,7 @@ int run_program(int argc, char** argv) {
   skipless::add_train(app);
   skipless::add_eval(app);
   skipless::add_generate(app);
+  skipless::add_fill(app);
   skipless::add_convert(app);
   try {
     app.parse(argc, argv);

@@ -66,17 +66,21 @@ class TokenMasker::Draws {
   std::uint64_t counter_ = 0;
 };
 
-TokenMasker::TokenMasker(const MaskingConfig& config, const Tokenizer& tokenizer, std::uint64_t seed)
-    : config_(config), seed_(seed), special_(static_cast<std::size_t>(tokenizer.vocab_size())) {
-  const auto name = std::find_if(kMaskNames.begin(), kMaskNames.end(),
-                                 [&](std::string_view text) { return tokenizer.special_token_id(text).has_value(); });
-  if (name == kMaskNames.end()) {
-    throw UserError(
-        fmt::format("masked language modelling needs a tokenizer with a special token {} or {}; {} ({}) "
-                    "has none",
-                    kMaskNames[0], kMaskNames[1], tokenizer.hash(), tokenizer.kind()));
+MaskToken mask_token(const Tokenizer& tokenizer) {
+  for (const std::string_view name : kMaskNames) {
+    if (const auto id = tokenizer.special_token_id(name)) return {.name = name, .id = *id};
   }
-  mask_id_ = *tokenizer.special_token_id(*name);
+  throw UserError(
+      fmt::format("masked language modelling needs a tokenizer with a special token {} or {}; {} ({}) "
+                  "has none",
+                  kMaskNames[0], kMaskNames[1], tokenizer.hash(), tokenizer.kind()));
+}
+
+TokenMasker::TokenMasker(const MaskingConfig& config, const Tokenizer& tokenizer, std::uint64_t seed)
+    : config_(config),
+      seed_(seed),
+      mask_id_(mask_token(tokenizer).id),
+      special_(static_cast<std::size_t>(tokenizer.vocab_size())) {
   for (std::int64_t i = 0; i < tokenizer.vocab_size(); ++i) {
     const auto id = static_cast<std::int32_t>(i);
     special_[static_cast<std::size_t>(i)] = tokenizer.is_special(id);

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "configs/schema.h"
@@ -35,11 +36,19 @@ struct MaskingConfig {
 /// What stands in `labels` where nothing is to be predicted.
 inline constexpr std::int64_t kNoLabel = -100;
 
+/// The special token that hides others.
+struct MaskToken {
+  std::string_view name;
+  std::int32_t id = 0;
+};
+
+/// [MASK], or <mask>. UserError where the tokenizer has neither.
+MaskToken mask_token(const Tokenizer& tokenizer);
+
 /// Immutable: any number of threads may share one.
 class TokenMasker {
  public:
-  /// `seed`: another one masks otherwise. UserError where the tokenizer has no special token [MASK] or <mask>, or no
-  /// ordinary token.
+  /// `seed`: another one masks otherwise. UserError where the tokenizer has no mask token, or no ordinary token.
   TokenMasker(const MaskingConfig& config, const Tokenizer& tokenizer, std::uint64_t seed);
 
   /// One row: `ids`, `inputs` and `labels` are [T], the row's real tokens are the first `length`. Returns how many

@@ -10,10 +10,14 @@ namespace skipless {
 
 namespace {
 
-int64_t matrix_parameters(const ModelConfig& config) {
+int64_t head_matrix_parameters(const ModelConfig& config) {
+  const int64_t transform = config.mlm_head.transform ? config.d_model * config.d_model : 0;
+  return config.n_embedding() * config.d_model + transform;  // tied or not
+}
+
+int64_t block_matrix_parameters(const ModelConfig& config) {
   const auto settings = config.block_config().settings(config);
-  int64_t sum = config.n_embedding() * config.d_model;  // the head, tied or not
-  if (config.mlm_head.transform) sum += config.d_model * config.d_model;
+  int64_t sum = 0;
   for (int64_t layer = 0; layer < config.n_layer; ++layer) {
     sum += config.block_config().attention_config().n_matrix_parameters(settings, layer) +
            FeedForwardImpl::n_matrix_parameters(settings);
@@ -75,11 +79,13 @@ int64_t n_parameters(const ModelConfig& config) {
   return sum;
 }
 
-FlopsPerToken flops_per_token(const ModelConfig& config) {
+FlopsPerToken flops_per_token(const ModelConfig& config, double predicted) {
   const double t = static_cast<double>(config.context_length);
   const double visible = config.kind == ModelKind::gpt ? (t + 1) / 2 : t;
   const double attention = 4.0 * static_cast<double>(config.d_model * config.n_layer) * visible;
-  const double forward = 2.0 * static_cast<double>(matrix_parameters(config)) + attention;
+  const double matrices = static_cast<double>(block_matrix_parameters(config)) +
+                          predicted * static_cast<double>(head_matrix_parameters(config));
+  const double forward = 2 * matrices + attention;
   return {.forward = forward, .training = 3 * forward};
 }
 

@@ -23,14 +23,13 @@ int64_t n_parameters(const ModelConfig& config);
 
 /// Floating-point operations of one token: 2 per parameter of a matrix that the token is multiplied with (the head
 /// included, the embedding lookup not), and 4*d per visible key for Q K^T and A V, of which a causal token at position
-/// t sees t + 1: (T + 1) / 2 on average, and an encoder's all T. The head is counted for every token, though a masked
-/// language model may run it on some alone. Training costs three times the forward pass. Element-wise work is not
-/// counted.
+/// t sees t + 1: (T + 1) / 2 on average, and an encoder's all T. The head runs on the share `predicted` of the tokens:
+/// 1, or the masked ones. Training costs three times the forward pass. Element-wise work is not counted.
 struct FlopsPerToken {
   double forward = 0;
   double training = 0;
 };
-FlopsPerToken flops_per_token(const ModelConfig& config);
+FlopsPerToken flops_per_token(const ModelConfig& config, double predicted = 1);
 
 /// Bytes of a training step in fp32.
 struct MemoryEstimate {

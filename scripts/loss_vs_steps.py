@@ -4,34 +4,19 @@
     loss_vs_steps.py best-rate GRID_FOLDER    the rate (name of the run) with the lowest last validation loss
     loss_vs_steps.py report FOLDER            FOLDER/loss_vs_steps.md and .png from FOLDER/grid and FOLDER/runs
 """
-import json
 import math
 import pathlib
 import statistics
 import sys
 
+from run_curves import STYLES, evaluations
+
 REFERENCE = "pre_ln"
-# Okabe and Ito's colours, which are told apart whatever the colour vision; dashes tell them apart in print.
-STYLES = {
-    "pre_ln": ("Pre-LN", "#000000", "-"),
-    "parallel": ("parallel", "#E69F00", "--"),
-    "v_skipinit": ("V-SkipInit (Eq. 4)", "#D55E00", "-."),
-    "sas": ("SAS", "#009E73", "--"),
-    "sas_p": ("SAS-P", "#0072B2", "-"),
-    "sas_p_nonorm": ("SAS-P without norm", "#CC79A7", ":"),
-}
 
 
 def curve(run):
     """Validation loss by step of a run."""
-    file = run / "metrics.jsonl"
-    if not file.is_file():
-        sys.exit(f"{run}: not a run (there is no metrics.jsonl)")
-    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    losses = {line["step"]: line["loss"] for line in lines if line["kind"] == "eval"}
-    if not losses:
-        sys.exit(f"{run}: has no evaluation yet")
-    return losses
+    return {line["step"]: line["loss"] for line in evaluations(run)}
 
 
 def last(run):

@@ -107,6 +107,7 @@ if ! $quick; then
 
   check "datasets from a server at fault" .venv/bin/python tests/scripts/download_test.py
   check "GLUE from a server at fault" .venv/bin/python tests/scripts/glue_test.py
+  check "texts and pictures of the scripts" .venv/bin/python tests/scripts/text_and_curves_test.py
   check "datasets through the datasets package" .venv/bin/python tests/scripts/export_test.py build/release/skipless
   check "shell scripts" shellcheck scripts/*.sh .ci/run
   check "one-way includes" .venv/bin/python scripts/check_includes.py

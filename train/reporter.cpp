@@ -83,7 +83,8 @@ void Reporter::report(const TrainingState& state, double loss, const LossScaler*
                      .ms_per_step = times_.take_median(),
                      .peak_memory = peak_memory(device_)};
   if (peak_flops_) {
-    figures.flops_utilisation = tokens_per_second * flops_per_token(config_.model).training / *peak_flops_;
+    const auto flops = flops_per_token(config_.model, config_.predicted_share());
+    figures.flops_utilisation = tokens_per_second * flops.training / *peak_flops_;
   }
   progress_.report(figures);
   nlohmann::json line{{"kind", "train"},

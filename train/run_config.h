@@ -58,6 +58,8 @@ struct RunConfig {
 
   /// Whether the model predicts masked tokens: a masked language model.
   bool is_masked() const;
+  /// The share of the tokens that it predicts.
+  double predicted_share() const { return is_masked() ? data.masking.rate : 1; }
 
   void keys(Schema& s);
   void resolve();

@@ -89,6 +89,7 @@ TEST_CASE("FLOPs are 2 per matrix parameter and 4*d per visible key, and three t
   CHECK(flops_per_token(config).training == 3 * (2 * matrices + attention));
   config.kind = ModelKind::bert;  // every token sees all 7 keys
   CHECK(flops_per_token(config).forward == 2 * matrices + 2 * 4.0 * 12 * 7);
+  CHECK(flops_per_token(config, 0.25).forward == 2 * (matrices - 0.75 * 17 * 12) + 2 * 4.0 * 12 * 7);
   config.kind = ModelKind::gpt;
   auto sas = small_config("sas");  // no W_P, and W_V in block 0 alone
   sas.resolve();
