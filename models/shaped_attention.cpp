@@ -18,8 +18,8 @@
 
 #include "models/attention_cache.h"
 #include "models/dropout.h"
-#include "models/fused_attention.h"
 #include "models/full_precision.h"
+#include "models/fused_attention.h"
 
 namespace skipless {
 
