@@ -12,6 +12,7 @@
 #include "configs/error.h"
 #include "eval/loss.h"
 #include "models/make_model.h"
+#include "models/model_info.h"
 #include "tests/train/masked_run.h"
 #include "tests/train/trained_run.h"
 #include "train/learner.h"
@@ -222,6 +223,38 @@ TEST_CASE("masking is refused by key where nothing is masked, and data without a
   const test::TemporaryFolder temporary;
   CHECK_THAT(error_of(temporary.path() / "run", {"model.kind=bert"}), Catch::Contains("[MASK]"));
   CHECK_FALSE(fs::exists(temporary.path() / "run"));
+}
+
+TEST_CASE("the recipes for BERT bring the rate and the gain of every block, and the paper's size",
+          "[masked_run][config]") {
+  struct Expected {
+    const char *block, *norm;
+    double crammed_lr, micro_lr;
+    int64_t parameters;  // 119.6 M and 101.3 M; SAS-P has a norm less in each block
+  };
+  const auto expected = {
+      Expected{"pre_ln", "layer_norm", 1e-3, 3e-3, 119'589'889}, Expected{"sas", "layer_norm", 3e-3, 3e-3, 101'305'971},
+      Expected{"sas_p", "layer_norm", 3e-3, 3e-3, 101'281'379}, Expected{"sas_p", "none", 2e-3, 2e-3, 101'258'339}};
+  const auto recipe = [](const std::string& name, const Expected& of) {
+    return read_config_file<RunConfig>(
+        fs::path(SKIPLESS_SOURCE_DIR) / "configs" / name,
+        {fmt::format("model.block={}", of.block), fmt::format("model.norm={}", of.norm)});
+  };
+  for (const auto& of : expected) {
+    INFO(of.block << ", " << of.norm);
+    const RunConfig crammed = recipe("bert_crammed.yaml", of), micro = recipe("bert_micro.yaml", of);
+    CHECK(*crammed.train.schedule.lr == of.crammed_lr);
+    CHECK(*micro.train.schedule.lr == of.micro_lr);
+    CHECK(n_parameters(crammed.model) == of.parameters);
+    for (const RunConfig& config : {crammed, micro}) {
+      CHECK(config.is_masked());
+      CHECK(config.train.hours.has_value());
+      CHECK(config.train.schedule.schedule == ScheduleKind::triangle);
+    }
+    const std::string written = write_config(crammed);
+    const bool has_gain = std::string(of.block) != "pre_ln";
+    CHECK((written.find("beta_ff:\n      init: 0.05\n      trainable: true") != std::string::npos) == has_gain);
+  }
 }
 
 TEST_CASE("statistics of the layers of a masked run are there, and change nothing of it", "[masked_run][statistics]") {
