@@ -197,6 +197,17 @@ TEST_CASE("batches in which nothing is masked count no token, change nothing and
   }
 }
 
+TEST_CASE("what is not finite in a masked step is found again, and named", "[masked_run]") {
+  const RunConfig config = masked_config();
+  const Rows rows(config);
+  const Batch batch = rows.rows.batch(0, 8);
+  Learner learner(config, at::kCPU);
+  CHECK(learner.first_non_finite(batch) == "");
+  const torch::NoGradGuard no_grad;
+  learner.model().named_parameters()["block_1.feed_forward.w_2"].fill_(3e38);
+  CHECK(learner.first_non_finite(batch) == "the output of block_1 or final_norm");
+}
+
 TEST_CASE("masking is refused by key where nothing is masked, and data without a mask token by name",
           "[masked_run][config]") {
   const auto problem = [](const std::vector<std::string>& overrides) {
