@@ -6,6 +6,7 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "models/make_model.h"
 #include "train/accumulation.h"
@@ -22,23 +23,30 @@ Transformer build_model(const RunConfig& config, at::Device device) {
   seed_generators(device, config.train.seed);
   auto model = make_model(config.model);
   model->to(device);
-  model->train();
   return model;
+}
+
+at::Device device_of(const torch::nn::Module& model) {
+  return model.parameters().front().device();
 }
 
 }  // namespace
 
 Learner::Learner(const RunConfig& config, at::Device device, Precision precision)
-    : config_(config.train),
+    : Learner(build_model(config, device), config.train, precision) {}
+
+Learner::Learner(Transformer model, const TrainConfig& config, Precision precision)
+    : config_(config),
       precision_(precision),
-      model_(build_model(config, device)),
-      optimizer_(parameter_groups(*model_, config.train.optimizer.weight_decay), config.train.optimizer),
-      failed_step_(at::full({}, -1, at::TensorOptions().dtype(at::kLong).device(device))) {
+      model_(std::move(model)),
+      optimizer_(parameter_groups(*model_, config.optimizer.weight_decay), config.optimizer),
+      failed_step_(at::full({}, -1, at::TensorOptions().dtype(at::kLong).device(device_of(*model_)))) {
+  model_->train();
   model_->set_recompute(config_.recompute);
   for (const auto& group : optimizer_.groups()) {
     for (const auto& parameter : group.parameters) parameters_.push_back(parameter.tensor);
   }
-  if (precision == Precision::fp16) scaler_.emplace(device);
+  if (precision == Precision::fp16) scaler_.emplace(failed_step_.device());
 }
 
 at::Tensor Learner::loss_factor(const Batch& batch) const {

@@ -21,6 +21,8 @@ class Learner {
   /// Builds the model from the config and its seed, on the CPU, and moves it to `device`. Its matrix products run in
   /// `precision`, which is not automatic.
   Learner(const RunConfig& config, at::Device device, Precision precision = Precision::fp32);
+  /// Takes a model that lies on its device.
+  Learner(Transformer model, const TrainConfig& config, Precision precision);
 
   struct Step {
     TokenLoss loss;            // sum over the step's tokens, and their number

@@ -12,7 +12,6 @@
 #include <memory>
 #include <span>
 #include <stdexcept>
-#include <string_view>
 #include <vector>
 
 #include "configs/atomic_file.h"
@@ -22,8 +21,8 @@
 #include "eval/loss.h"
 #include "train/checkpoint.h"
 #include "train/device.h"
-#include "train/generator_state.h"
 #include "train/learner.h"
+#include "train/learner_state.h"
 #include "train/log_file.h"
 #include "train/module_state.h"
 #include "train/non_finite.h"
@@ -85,7 +84,6 @@ class Trainer {
   void start();
   void announce();
   void resume(Checkpoint checkpoint);
-  void restore_loss_scale(Checkpoint& checkpoint, const std::string& source);
   void one_step();
   Batch next_batch(int64_t rows);
   Batch batch_again(const StepRows& rows) const;
@@ -151,24 +149,9 @@ void Trainer::resume(Checkpoint checkpoint) {
     throw UserError(
         fmt::format("{}: was trained on other data than data.folder '{}' holds now", source, config_.data.folder));
   }
-  load_module_state(learner_->model(), checkpoint.model.tensors, source);
-  const std::string optimizer_source = checkpoints_.optimizer_file(checkpoint.state.step).string();
-  auto& saved = checkpoint.optimizer.tensors;
-  restore_generators(device_, saved, optimizer_source, checkpoint.state.on_cuda);
-  restore_loss_scale(checkpoint, optimizer_source);
-  learner_->optimizer().load(saved, optimizer_source);
+  restore_learner(*learner_, device_, checkpoint, checkpoints_);
   state_ = checkpoint.state;
   saved_step_ = state_.step;
-}
-
-void Trainer::restore_loss_scale(Checkpoint& checkpoint, const std::string& source) {
-  const std::string_view now = name_of(precision_.precision);
-  const auto saved = extract_loss_scale(checkpoint.optimizer.tensors);
-  if (checkpoint.state.precision != now) {
-    spdlog::warn("continuing in {}; the run so far was in {}", now, checkpoint.state.precision);
-  } else if (auto* const scaler = learner_->scaler()) {
-    scaler->load(saved, source);
-  }
 }
 
 void Trainer::announce() {
@@ -318,9 +301,7 @@ Checkpoint Trainer::snapshot() {
   checkpoint.state = state_;
   reporter_.save(checkpoint.state);
   checkpoint.model = {.tensors = module_state(learner_->model()), .metadata = {{"config", config_text_}}};
-  checkpoint.optimizer.tensors = learner_->optimizer().state();
-  if (const auto* const scaler = learner_->scaler()) checkpoint.optimizer.tensors.merge(scaler->state());
-  save_generators(device_, checkpoint.optimizer.tensors);
+  checkpoint.optimizer.tensors = learner_state(*learner_, device_);
   return checkpoint;
 }
 
