@@ -14,6 +14,7 @@ void add_eval(CLI::App& app);
 void add_generate(CLI::App& app);
 void add_fill(CLI::App& app);
 void add_convert(CLI::App& app);
+void add_finetune(CLI::App& app);
 
 /// Thrown by a command that has said all it had to say, and ends with a code other than 0.
 struct ExitCode {

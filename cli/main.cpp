@@ -82,6 +82,7 @@ int run_program(int argc, char** argv) {
   skipless::add_prepare(app);
   skipless::add_info(app);
   skipless::add_train(app);
+  skipless::add_finetune(app);
   skipless::add_eval(app);
   skipless::add_generate(app);
   skipless::add_fill(app);

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <numeric>
 
@@ -20,6 +22,8 @@ std::vector<int64_t> classes_of(std::span<const double> values) {
 }
 
 double value_of(GlueMetric metric, std::span<const double> predicted, std::span<const double> labels) {
+  const auto is_finite = [](double value) { return std::isfinite(value); };
+  if (!std::all_of(predicted.begin(), predicted.end(), is_finite)) return std::numeric_limits<double>::quiet_NaN();
   switch (metric) {
     case GlueMetric::accuracy:
       return accuracy(classes_of(predicted), classes_of(labels));

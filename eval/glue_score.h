@@ -12,7 +12,7 @@ namespace skipless {
 
 struct GlueScore {
   std::string name;  // "F1"; of a dev set with a suffix "accuracy_m"
-  double value = 0;  // NaN where it is not defined
+  double value = 0;  // NaN where it is not defined, or a prediction is not finite
 };
 
 /// One for each of task.metrics, in their order. `predicted` and `labels` are classes, or of a regression numbers;
