@@ -191,11 +191,6 @@ std::string_view name_of(GlueMetric metric) {
   return "?";
 }
 
-std::string_view name_of(GlueSplit split) {
-  if (split == GlueSplit::train) return "train";
-  return split == GlueSplit::dev ? "dev" : "test";
-}
-
 const std::vector<GlueFile>& GlueTask::files(GlueSplit split) const {
   if (split == GlueSplit::train) return train;
   return split == GlueSplit::dev ? dev : test;

@@ -17,7 +17,6 @@ enum class GlueMetric { accuracy, f1, matthews, pearson, spearman };
 std::string_view name_of(GlueMetric metric);
 
 enum class GlueSplit { train, dev, test };
-std::string_view name_of(GlueSplit split);
 
 /// One file of a split.
 struct GlueFile {

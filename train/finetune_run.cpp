@@ -208,8 +208,7 @@ std::vector<int64_t> FinetuneRun::rows_of(int64_t step) const {
 }
 
 Batch FinetuneRun::batch_of(int64_t step) const {
-  return glue_batch(data_.train, rows_of(step), data_.padding_id, data_.task->is_regression(), device_.is_cuda())
-      .to(device_);
+  return glue_batch(*model_, data_.train, rows_of(step), data_.padding_id, device_.is_cuda()).to(device_);
 }
 
 void FinetuneRun::one_step() {

@@ -124,10 +124,10 @@ void RunConfig::check(Problems& problems) const {
 
 bool may_change_between_runs(const std::string& key_path) {
   // data.folder: the data themselves are compared by their checksum (CheckpointState::train_data).
-  static constexpr std::array<std::string_view, 12> kFree{
+  static constexpr std::array<std::string_view, 13> kFree{
       "data.folder",      "train.micro_batch", "train.recompute",   "train.precision",        "train.eval_every",
       "train.save_every", "train.log_every",   "train.stats_every", "train.keep_checkpoints", "train.tensorboard",
-      "train.device",     "train.threads"};
+      "train.device",     "train.threads",     "train.eval_batch"};
   return std::find(kFree.begin(), kFree.end(), key_path) != kFree.end();
 }
 

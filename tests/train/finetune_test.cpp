@@ -257,28 +257,33 @@ TEST_CASE("a seed that diverges ends with what is not finite, and the next one i
 TEST_CASE("examples are padded to the longest of their batch, and scores do not depend on the batch", "[finetune]") {
   const Place place;
   const auto tokenizer = test::byte_tokenizer();
+  auto config = parse_config<RunConfig>(test::read_all(place.at("run/config.yaml")), "run").model;
+  config.n_token_types = 2;
+  const auto model_of = [&](const GlueTaskData& data) { return glue_model(config, {}, *data.task, {}, ""); };
+  const std::vector<int64_t> rows{0, 1, 2};
+
   const auto rte = data_of(place, "rte", tokenizer);
-  const std::vector<int64_t> rows{0, 1, 2};  // "no", "yes", "no"
-  const Batch batch = glue_batch(rte.train, rows, rte.padding_id, /*is_regression=*/false);
-  const int64_t longest = 1 + 3 + 1 + 33 - 5;  // cut to 32
-  CHECK(batch.ids.sizes() == at::IntArrayRef({3, std::min<int64_t>(longest, 32)}));
-  CHECK(batch.labels.scalar_type() == at::kLong);
   CHECK(rte.train.cut() == 40);
+  CHECK(glue_batch(*model_of(rte), rte.train, rows, rte.padding_id).ids.sizes() == at::IntArrayRef({3, 32}));
+
   const auto sst2 = data_of(place, "sst2", tokenizer);
-  const Batch padded = glue_batch(sst2.train, rows, sst2.padding_id, false);
-  CHECK(padded.ids.sizes() == at::IntArrayRef({3, 8}));  // [CLS] good 1 [SEP]
-  CHECK(padded.kept.sum(1).equal(at::tensor({7, 8, 7})));
+  const Batch padded = glue_batch(*model_of(sst2), sst2.train, rows, sst2.padding_id);
+  CHECK(padded.ids.sizes() == at::IntArrayRef({3, 8}));  // [CLS] "good 1" [SEP], the others a letter less
+  CHECK(padded.kept.sum(1).equal(at::tensor({7, 8, 7}, at::kLong)));
   CHECK(padded.ids[0][7].item<int64_t>() == sst2.padding_id);
   CHECK(padded.token_types.sum().item<int64_t>() == 0);
+  CHECK(padded.labels.equal(at::tensor({0, 1, 0}, at::kLong)));
+
   const auto stsb = data_of(place, "stsb", tokenizer);
-  const Batch pairs = glue_batch(stsb.train, rows, stsb.padding_id, /*is_regression=*/true);
+  const Batch pairs = glue_batch(*model_of(stsb), stsb.train, rows, stsb.padding_id);
   CHECK(pairs.labels.equal(at::tensor({0.5F, 1.5F, 2.5F})));
   CHECK_FALSE(pairs.kept.defined());
-  CHECK(pairs.token_types[0].equal(at::tensor({0, 0, 0, 1, 1}, at::kLong)));
+  CHECK(pairs.token_types[0].equal(at::tensor({0, 0, 0, 1, 1}, at::kLong)));  // [CLS] a [SEP] b [SEP]
+  config.n_token_types = 0;
+  CHECK_FALSE(glue_batch(*model_of(stsb), stsb.train, rows, stsb.padding_id).token_types.defined());
 
-  const auto run_config = parse_config<RunConfig>(test::read_all(place.at("run/config.yaml")), "run");
   for (const auto* data : {&sst2, &stsb}) {
-    const auto model = glue_model(run_config.model, {}, *data->task, {}, "");
+    const auto model = model_of(*data);
     const auto one_by_one = predict_glue(*model, data->dev[0], 1, data->padding_id, at::kCPU);
     for (const int64_t size : {4, 19, 100}) {
       const auto together = predict_glue(*model, data->dev[0], size, data->padding_id, at::kCPU);
@@ -367,6 +372,20 @@ TEST_CASE("mistakes are told before the first step", "[finetune]") {
     CHECK_THAT(error_of(config, options), Catch::Contains("test.tsv"));
   }
   CHECK_FALSE(fs::exists(place.at("out")));
+}
+
+TEST_CASE("an untrained model of the same shape is a start too", "[finetune]") {
+  const Place place;
+  auto options = place.options({"sst2"}, "");
+  options.out.clear();
+  finetune(place.config({"train.epochs=1"}), options);
+  options.untrained = true;
+  finetune(place.config({"train.epochs=1"}), options);
+  const auto text = [&](const char* folder) { return test::read_all(place.at(folder) / "sst2/seed_0/config.yaml"); };
+  CHECK_THAT(text("run/finetune/small_untrained"), Catch::Contains("start: untrained"));
+  CHECK_THAT(text("run/finetune/small"), Catch::Contains("step 0 of the run, "));
+  CHECK_FALSE(same(kept_model(place.at("run/finetune/small/sst2/seed_0")),
+                   kept_model(place.at("run/finetune/small_untrained/sst2/seed_0"))));
 }
 
 TEST_CASE("labels are written by name, numbers within their range", "[finetune]") {
