@@ -24,6 +24,7 @@
 #include "train/device.h"
 #include "train/finetune_run.h"
 #include "train/glue_submission.h"
+#include "train/imported_head.h"
 #include "train/load_run.h"
 #include "train/module_state.h"
 #include "train/paper_numbers.h"
@@ -76,6 +77,7 @@ class Finetuning {
 
   void choose_tasks();
   void load_start();
+  void load_head();
   void limit_length();
   void read_all_files() const;
   bool has_folder(const GlueTask& task) const;
@@ -97,6 +99,7 @@ class Finetuning {
   fs::path out_;
   std::vector<const GlueTask*> tasks_;  // in the order of the table
   FinetuneStart start_;
+  std::optional<SequenceHead> head_;  // that came with imported weights
   std::unique_ptr<const Tokenizer> tokenizer_;
   int64_t padding_id_ = 0;
 };
@@ -170,6 +173,20 @@ void Finetuning::load_start() {
   } else {
     start_.tensors = module_state(*run.model);
     start_.text = fmt::format("step {} of the run, {}", run.state.step, checksum_of(start_.tensors));
+    load_head();
+  }
+}
+
+void Finetuning::load_head() {
+  const fs::path file = RunPaths{options_.run}.head();
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) return;
+  head_ = read_sequence_head(file);
+  const auto layer = head_->tensors.find("head_w_1");
+  const int64_t width = config_.head.hidden_layer ? config_.head.hidden_width.value_or(start_.model.d_model) : 0;
+  if (layer != head_->tensors.end() && layer->second.size(0) != width) {
+    spdlog::warn("{}: its layer of width {} is not used, for the recipe's head has {}; head.hidden_width={} takes it",
+                 file.string(), layer->second.size(0), width, layer->second.size(0));
   }
 }
 
@@ -225,7 +242,11 @@ fs::path Finetuning::folder_of(const GlueTask& task, int64_t seed) const {
 }
 
 FinetuneStart Finetuning::start_of(const GlueTask& task, int64_t seed) const {
-  if (!starts_from_mnli(task)) return start_;
+  if (!starts_from_mnli(task)) {
+    FinetuneStart start = start_;
+    if (head_) add_imported_head(*head_, task, start.tensors);
+    return start;
+  }
   const fs::path folder = folder_of(glue_task(kMnli), seed) / kBestModel;
   const CheckpointFolder checkpoints(folder);
   const auto steps = checkpoints.steps();

@@ -22,7 +22,7 @@ struct FinetuneDataConfig {
 struct FinetuneTrainConfig {
   double epochs = 5;
   int64_t batch_size = 32;
-  std::optional<int64_t> micro_batch;  // default batch_size
+  std::optional<int64_t> micro_batch;                         // default batch_size
   ScheduleConfig schedule{.schedule = ScheduleKind::cosine};  // to a peak of 1.5e-4
   OptimizerConfig optimizer{.beta2 = 0.98, .eps = 1e-6, .weight_decay = 0};
   double clip_norm = 0;

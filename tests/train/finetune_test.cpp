@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+
 #include <algorithm>
 #include <cmath>
 #include <csignal>
@@ -21,6 +25,7 @@
 #include "tests/train/small_encoder.h"
 #include "train/finetune_run.h"
 #include "train/glue_submission.h"
+#include "train/imported_head.h"
 // Catch2 comes last: its CHECK clashes with LibTorch's.
 #include <catch2/catch.hpp>
 
@@ -372,6 +377,32 @@ TEST_CASE("mistakes are told before the first step", "[finetune]") {
     CHECK_THAT(error_of(config, options), Catch::Contains("test.tsv"));
   }
   CHECK_FALSE(fs::exists(place.at("out")));
+}
+
+TEST_CASE("a head that was imported is begun with, its classes by their names", "[finetune]") {
+  SequenceHead head{.config = {}, .labels = {"contradiction", "entailment", "neutral"}, .tensors = {}};
+  head.tensors["head_w_1"] = at::full({8, 16}, 2.0F);
+  head.tensors["head_b_1"] = at::full({8}, 3.0F);
+  head.tensors["head_w_2"] = at::arange(3, at::kFloat).unsqueeze(1).expand({3, 8}).contiguous();
+  head.tensors["head_b_2"] = at::arange(3, at::kFloat);
+  const auto added = [&](const char* task) {
+    std::map<std::string, at::Tensor> tensors;
+    add_imported_head(head, glue_task(task), tensors);
+    return tensors;
+  };
+  // Of entailment, neutral, contradiction: rows 1, 2, 0.
+  CHECK(added("mnli").at("head_b_2").equal(at::tensor({1.0F, 2.0F, 0.0F})));
+  CHECK(added("mnli").at("head_w_2")[2].equal(at::zeros({8})));
+  CHECK(added("rte").size() == 2);
+  CHECK(added("rte").at("head_b_1").equal(head.tensors["head_b_1"]));
+  CHECK_FALSE(added("stsb").contains("head_w_2"));
+  head.labels = {};
+  CHECK_FALSE(added("mnli").contains("head_w_2"));  // in which order is not known
+
+  const Place place;
+  write_sequence_head(place.at("run/head.safetensors"), head);
+  finetune(place.config({"train.epochs=1", "train.lr=0", "train.batch_size=40"}), place.options({"sst2"}));
+  CHECK(kept_model(place.at("out/sst2/seed_0")).at("head_w_1").equal(head.tensors["head_w_1"]));
 }
 
 TEST_CASE("an untrained model of the same shape is a start too", "[finetune]") {
