@@ -43,7 +43,7 @@ if $bert; then
     --out "$out/data"
   # The settings of 8 minutes, but for the minute and for more looks at what it brings.
   settings=("$@")
-  for setting in train.hours=0.0167 train.eval_every=20 train.eval_tokens=16384; do
+  for setting in train.hours=0.0167 train.eval_every=50 train.eval_tokens=16384; do
     if [[ " $* " != *" ${setting%%=*}="* ]]; then settings+=("$setting"); fi
   done
   train_blocks configs/bert_micro.yaml "$out" pre_ln sas_p -- "${settings[@]}"
