@@ -65,6 +65,8 @@ if ! $quick; then
   check "the parity program notices what is wrong" .venv/bin/python tests/parity/check_parity.py "$tests/parity"
   check "safetensors against the reference library" .venv/bin/python tests/models/check_safetensors.py "$tests/test_models"
   check "metrics against scikit-learn and SciPy" .venv/bin/python tests/eval/compare_metrics.py "$tests/metric_values"
+  check "fine-tuning against a plain loop around transformers" \
+    .venv/bin/python tests/train/compare_finetuning.py build/release/skipless "$tests/finetune_trace"
   check "exported models in transformers" .venv/bin/python tests/cli/check_transformers.py build/release/skipless
   check "events of a killed and resumed run in tensorboard" .venv/bin/python tests/train/check_events.py build/release/skipless
   check "tokenizer of the quickstart on the standard library" compare_tokenizer data/tokenizers/python_4096 --stdlib

@@ -196,15 +196,7 @@ void FinetuneRun::resume(Checkpoint checkpoint) {
 }
 
 std::vector<int64_t> FinetuneRun::rows_of(int64_t step) const {
-  const auto size = data_.train.size();
-  const int64_t first = step % steps_of_epoch_ * train_.batch_size;
-  const Permutation order(static_cast<uint64_t>(size),
-                          mix(static_cast<uint64_t>(train_.seed), static_cast<uint64_t>(step / steps_of_epoch_)));
-  std::vector<int64_t> rows;
-  for (int64_t i = first; i < std::min(first + train_.batch_size, size); ++i) {
-    rows.push_back(static_cast<int64_t>(order(static_cast<uint64_t>(i))));
-  }
-  return rows;
+  return glue_rows(data_.train.size(), train_.batch_size, train_.seed, step);
 }
 
 Batch FinetuneRun::batch_of(int64_t step) const {
@@ -408,6 +400,18 @@ Classifier glue_model(const ModelConfig& config, const ClassifierConfig& head, c
     }
   }
   return model;
+}
+
+std::vector<int64_t> glue_rows(int64_t size, int64_t batch_size, int64_t seed, int64_t step) {
+  const int64_t steps_of_epoch = divided_up(size, batch_size);
+  const int64_t first = step % steps_of_epoch * batch_size;
+  const Permutation order(static_cast<uint64_t>(size),
+                          mix(static_cast<uint64_t>(seed), static_cast<uint64_t>(step / steps_of_epoch)));
+  std::vector<int64_t> rows;
+  for (int64_t i = first; i < std::min(first + batch_size, size); ++i) {
+    rows.push_back(static_cast<int64_t>(order(static_cast<uint64_t>(i))));
+  }
+  return rows;
 }
 
 std::optional<SeedResult> finetune_seed(const FinetuneRunConfig& config, const FinetuneStart& start,

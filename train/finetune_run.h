@@ -58,8 +58,11 @@ ModelConfig finetuned_config(ModelConfig model, double dropout);
 /// The folder, below that of a run, that holds the model of its best evaluation once it is done.
 inline constexpr const char* kBestModel = "best";
 
-/// Trains and evaluates on the whole dev set after each epoch. Step s (from 0) of epoch e takes the next batch_size of
-/// the examples in the order Permutation(size, mix(seed, e)), the last of an epoch what is left.
+/// The examples of step `step` (from 0): of epoch e the next batch_size in the order Permutation(size, mix(seed, e)),
+/// and at its end what is left.
+std::vector<int64_t> glue_rows(int64_t size, int64_t batch_size, int64_t seed, int64_t step);
+
+/// Trains, and evaluates on the whole dev set after each epoch.
 ///
 /// Nothing when the signal of `place.stop` ended it, after a checkpoint. A run that is done gives its result at once. A
 /// loss or gradient that is not finite ends the training, and is part of the result. On one CPU with the same number of

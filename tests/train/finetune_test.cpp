@@ -204,6 +204,22 @@ TEST_CASE("a run that is stopped after every step ends as an unbroken one, with 
       same(kept_model(place.at("unbroken")), module_state(*glue_model(run.model(), {}, glue_task("stsb"), {}, ""))));
 }
 
+TEST_CASE("every epoch has each example once, in an order of its own", "[finetune]") {
+  std::vector<std::vector<int64_t>> epochs(2);
+  for (int64_t step = 0; step < 6; ++step) {
+    const auto rows = glue_rows(10, 4, /*seed=*/1, step);
+    CHECK(rows.size() == (step % 3 == 2 ? 2 : 4));
+    auto& epoch = epochs[static_cast<size_t>(step / 3)];
+    epoch.insert(epoch.end(), rows.begin(), rows.end());
+  }
+  CHECK(epochs[0] != epochs[1]);
+  CHECK(glue_rows(10, 4, /*seed=*/2, 0) != glue_rows(10, 4, /*seed=*/1, 0));
+  for (auto& epoch : epochs) {
+    std::sort(epoch.begin(), epoch.end());
+    CHECK(epoch == std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+  }
+}
+
 TEST_CASE("the best evaluation before a divergence stays", "[finetune]") {
   const Place place;
   const OneRun run(place, "sst2", {"train.epochs=2"});
