@@ -71,12 +71,12 @@ if ! $quick; then
   check "events of a killed and resumed run in tensorboard" .venv/bin/python tests/train/check_events.py build/release/skipless
   check "tokenizer of the quickstart on the standard library" compare_tokenizer data/tokenizers/python_4096 --stdlib
   check "tokenizer on every code point, and on fuzzed texts" \
-    compare_tokenizer data/tokenizers/python_4096 --code-points --fuzz 10000
+    compare_tokenizer data/tokenizers/python_4096 --code-points --neighbours assigned --fuzz 10000
   check "WordPiece on the standard library" compare_tokenizer data/tokenizers/english_8192 --stdlib
   for settings in clean_text,handle_chinese_chars,lowercase clean_text,handle_chinese_chars; do
     check "WordPiece on every code point, and on fuzzed texts: $settings" \
       .venv/bin/python tests/data/compare_tokenizers.py --tool "$tests/tokenize_file" --characters "$settings" \
-      --code-points --fuzz 10000
+      --code-points --neighbours assigned --fuzz 10000
   done
 
   shared=${SKIPLESS_SHARED:-$root/../shared}
