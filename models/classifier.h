@@ -30,7 +30,7 @@ struct ClassifierConfig {
 ///
 /// Crammed: cls, a hidden layer of 1024. Hugging Face BERT, whose pooler the hidden layer is: cls, a layer of D. Both
 /// matrices start as N(0, init_std^2), biases at 0. The trunk (embedding, blocks, final norm) has the names that it has
-/// in every other model of the same config: copy_trunk (transformer.h) brings a pre-trained one here.
+/// in every other model of the same config, so that the tensors of a pre-trained one fit.
 class ClassifierImpl : public TransformerImpl {
  public:
   /// `config.kind` is bert.

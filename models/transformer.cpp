@@ -3,32 +3,9 @@
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
-#include <map>
-#include <string>
-
 #include "models/recompute.h"
 
 namespace skipless {
-
-namespace {
-
-/// By name, of everything that is no head.
-std::map<std::string, torch::Tensor> trunk_of(const TransformerImpl& model) {
-  std::map<std::string, torch::Tensor> tensors;
-  const auto keep = [&](const auto& list) {
-    for (const auto& item : list) {
-      const std::string& name = item.key();
-      if (name.starts_with("embedding.") || name.starts_with("block_") || name.starts_with("final_norm.")) {
-        tensors.emplace(name, item.value());
-      }
-    }
-  };
-  keep(model.named_parameters());
-  keep(model.named_buffers());
-  return tensors;
-}
-
-}  // namespace
 
 TransformerImpl::TransformerImpl(const ModelConfig& config) : config_(config) {
   embedding_ = register_module("embedding", Embedding(config));
@@ -72,19 +49,6 @@ void TransformerImpl::begin_step(int64_t step) {
 
 void TransformerImpl::end_step(const torch::Tensor& skipped) {
   for (auto* follower : followers_) follower->end_step(skipped);
-}
-
-void copy_trunk(const TransformerImpl& from, TransformerImpl& to) {
-  const torch::NoGradGuard no_grad;
-  const auto source = trunk_of(from);
-  auto target = trunk_of(to);
-  TORCH_CHECK(source.size() == target.size(), "trunks of ", source.size(), " and ", target.size(), " tensors");
-  for (auto& [name, tensor] : target) {
-    const auto found = source.find(name);
-    TORCH_CHECK(found != source.end() && found->second.sizes() == tensor.sizes(), name,
-                " is not the same in both trunks");
-    tensor.copy_(found->second);
-  }
 }
 
 }  // namespace skipless

@@ -60,8 +60,4 @@ class TransformerImpl : public torch::nn::Module {
 };
 using Transformer = std::shared_ptr<TransformerImpl>;
 
-/// Copies all parameters and buffers of embedding, blocks and final norm; `to` keeps its head. Both have the same
-/// config but for dropout and heads: a tensor that only one of them has, or of another shape, is an error.
-void copy_trunk(const TransformerImpl& from, TransformerImpl& to);
-
 }  // namespace skipless

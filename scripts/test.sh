@@ -27,7 +27,7 @@ scripts/build.sh release
 passed=0
 failed=0
 check() { # check NAME COMMAND ...
-  local name=$1
+  local name=$1 begin=$SECONDS
   shift
   printf '\n== %s\n' "$name"
   if "$@" 2>&1 | tee -a "$log"; then
@@ -36,6 +36,7 @@ check() { # check NAME COMMAND ...
     failed=$((failed + 1))
     printf '%s FAILED\n' "$name"
   fi
+  printf -- '-- %d s\n' $((SECONDS - begin))
 }
 skip() { # skip NAME REASON
   printf '\nskipped: %s: %s\n' "$1" "$2" | tee -a "$log"

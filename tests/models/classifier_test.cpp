@@ -192,30 +192,6 @@ TEST_CASE("Dropout of the head acts while training alone", "[classifier]") {
   CHECK_FALSE(model->forward(batch).equal(first));
 }
 
-TEST_CASE("A trunk moves from a masked language model to a classifier, tensor for tensor", "[classifier]") {
-  for (const auto& variant : block_variants()) {
-    INFO(variant.name);
-    auto config = small_bert(std::string(variant.name));
-    config.mlm_head = {.transform = true, .bias = true};
-    config.identity_start.schedule = IdentitySchedule::linear;
-    auto pre_trained = random_model(config, 1);
-    pre_trained->begin_step(500);
-    auto model = random_classifier(config, {.hidden_width = {}}, 2);
-    const auto head = parameter(model, "head_w_2").clone();
-    const Batch batch{.ids = random_ids(config)};
-    const torch::NoGradGuard no_grad;
-    copy_trunk(*pre_trained, *model);
-    CHECK(model->hidden_states(batch).back().equal(pre_trained->hidden_states(batch).back()));
-    CHECK(parameter(model, "head_w_2").equal(head));
-  }
-  auto longer = small_bert("sas");
-  longer.n_positions = 9;
-  CHECK_THROWS_WITH(copy_trunk(*random_model(longer), *random_classifier(small_bert("sas"), {.hidden_width = {}})),
-                    Catch::Contains("embedding.positions"));
-  CHECK_THROWS(
-      copy_trunk(*random_model(small_bert("pre_ln")), *random_classifier(small_bert("sas"), {.hidden_width = {}})));
-}
-
 TEST_CASE("A causal model cannot be a classifier, and the head's settings are checked", "[classifier]") {
   CHECK_THROWS(make_classifier(resolved(small_config("sas")), {.hidden_width = {}}));
   CHECK_THROWS_AS(parse_config<HeadFile>("pooling: max\n", "head.yaml"), UserError);
