@@ -9,7 +9,8 @@
 --stdlib takes the Python files of the interpreter's standard library, its tests included. Every file that is valid UTF-8 is
 one document (others are counted and left out). --code-points takes every code point, alone and between letters, digits,
 blanks, punctuation and apostrophes: those that differ must stand in tokenizer_differences.txt, with the reason, and no
-others. --neighbours assigned leaves out the neighbours of all but one in 97 of those that Python's Unicode does not know.
+others. --neighbours assigned gives neighbours to one in 97 alone of those that Python's Unicode does not know, and of the
+CJK ideographs and Hangul syllables, which are all alike.
 --characters, in the place of --tokenizer, makes a WordPiece of all code points, whose ids tell what became of each, under
 BertNormalizer with these settings alone; strip_accents and keep_accents are its `strip_accents` true and false, else null.
 --fuzz takes random texts of the other code points. Exits with 1 when anything else differs. --time measures both on
@@ -146,8 +147,9 @@ def all_code_points():
     return [code for code in range(0x110000) if not 0xD800 <= code <= 0xDFFF]
 
 
-def is_known(code):
-    return unicodedata.category(chr(code)) not in ("Cn", "Co")
+def is_one_of_many(code):
+    return unicodedata.category(chr(code)) in ("Cn", "Co") or unicodedata.name(chr(code), "").startswith(
+        ("CJK UNIFIED", "CJK COMPATIBILITY IDEOGRAPH", "HANGUL SYLLABLE"))
 
 
 def compare_code_points(arguments, package):
@@ -157,7 +159,7 @@ def compare_code_points(arguments, package):
     for start in range(0, len(codes), block):
         part = codes[start : start + block]
         alone = [chr(code) for code in part]
-        in_company = [chr(code) for code in part if arguments.neighbours == "all" or is_known(code) or code % 97 == 0]
+        in_company = [chr(code) for code in part if arguments.neighbours == "all" or not is_one_of_many(code) or code % 97 == 0]
         # Two of it too, and every kind of neighbour on either side, at the start and at the end of the text.
         between = [f"{c}a{c}b1{c}2 {c} {c}{c}\n{c}\t!{c}?'{c}s\u00a0{c}'s{c}\u4e00{c}" for c in in_company]
         # Combining marks of three classes, which change places, one of them no accent.
