@@ -7,37 +7,23 @@ The first run is the one that the others are compared with. Everything is read f
 version.json.
 """
 import argparse
-import json
 import pathlib
-import statistics
-import sys
 
-
-def read_metrics(run):
-    file = run / "metrics.jsonl"
-    if not file.is_file():
-        sys.exit(f"{run}: not a run (there is no metrics.jsonl)")
-    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    metrics = {kind: [line for line in lines if line["kind"] == kind] for kind in ("start", "train", "eval")}
-    if not metrics["eval"]:
-        sys.exit(f"{run}: has no evaluation yet")
-    return metrics
+from run_curves import evaluations, median_speed, metrics
 
 
 def summary(run):
     """What one row of the table holds."""
-    metrics = read_metrics(run)
-    start = metrics["start"][-1]
-    # The first report covers step 1 alone, with its one-off allocations.
-    speeds = [line["tokens_per_second"] for line in metrics["train"][1:]] or [metrics["train"][0]["tokens_per_second"]]
+    lines, curve = metrics(run), evaluations(run)
+    start = [line for line in lines if line["kind"] == "start"][-1]
     return {
         "name": run.name,
         "parameters": start["parameters"],
-        "speed": statistics.median(speeds),
-        "loss": metrics["eval"][-1]["loss"],
-        "steps": metrics["eval"][-1]["step"],
-        "seconds": metrics["eval"][-1]["seconds"],
-        "metrics": metrics,
+        "speed": median_speed(lines),
+        "loss": curve[-1]["loss"],
+        "steps": curve[-1]["step"],
+        "seconds": curve[-1]["seconds"],
+        "curve": curve,
     }
 
 
@@ -64,7 +50,7 @@ def picture(rows, file):
 
     figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), sharey=True)
     for row in rows:
-        curve = row["metrics"]["eval"]
+        curve = row["curve"]
         losses = [line["loss"] for line in curve]
         axes[0].plot([line["step"] for line in curve], losses, marker="o", markersize=3, label=row["name"])
         axes[1].plot([line["seconds"] for line in curve], losses, marker="o", markersize=3, label=row["name"])

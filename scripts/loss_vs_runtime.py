@@ -10,9 +10,8 @@ are drawn as far as they are. Every figure is from the runs' metrics.jsonl.
 import argparse
 import math
 import pathlib
-import statistics
 
-from run_curves import evaluations, metrics, style
+from run_curves import evaluations, median_speed, metrics, style
 
 TIME_UNITS = ((7200, 3600, "hours"), (600, 60, "minutes"), (0, 1, "seconds"))  # from so many seconds on, divided by, name
 
@@ -28,11 +27,9 @@ class Run:
         self.diverged = len(known) < len(lines)
         self.steps, self.tokens = lines[-1]["step"], lines[-1]["tokens"]
         self.duration = lines[-1]["seconds"]
-        training = [line for line in metrics(folder) if line["kind"] in ("start", "train")]
-        self.parameters = training[0]["parameters"]
-        # The first report covers step 1 alone, with its one-off allocations.
-        reports = [line for line in training if line["kind"] == "train"]
-        self.speed = statistics.median(line["tokens_per_second"] for line in (reports[1:] or reports))
+        recorded = metrics(folder)
+        self.parameters = next(line["parameters"] for line in recorded if line["kind"] == "start")
+        self.speed = median_speed(recorded)
 
     def final(self):
         return math.nan if self.diverged or not self.losses else self.losses[-1]

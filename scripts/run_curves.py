@@ -1,5 +1,6 @@
 """What the pictures of several runs share: how a run is read, and how its block is drawn."""
 import json
+import statistics
 import sys
 
 # Okabe and Ito's colours, which are told apart whatever the colour vision; dashes tell them apart in print.
@@ -32,3 +33,10 @@ def evaluations(run):
     if not lines:
         sys.exit(f"{run}: has no evaluation yet")
     return lines
+
+
+def median_speed(lines):
+    """Tokens/s over those of metrics(run): the median of its reports."""
+    speeds = [line["tokens_per_second"] for line in lines if line["kind"] == "train"]
+    # The first report covers step 1 alone, with its one-off allocations.
+    return statistics.median(speeds[1:] or speeds)
