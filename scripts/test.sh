@@ -18,34 +18,44 @@ case "${1:-}" in
 esac
 # As the program itself does: threads that wait for work sleep, or they would take the cores from each other.
 export OMP_WAIT_POLICY=passive
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+results=$(mktemp -d)
+end_checks() {
+  for group in $(jobs -rp); do kill -- "-$group" 2>/dev/null || true; done
+  rm -rf "$results"
+}
+trap end_checks EXIT
 
 scripts/setup.sh
 scripts/build.sh release
 
-passed=0
-failed=0
-check() { # check NAME COMMAND ...
-  local name=$1 begin=$SECONDS
-  shift
-  printf '\n== %s\n' "$name"
-  if "$@" 2>&1 | tee -a "$log"; then
-    passed=$((passed + 1))
-  else
-    failed=$((failed + 1))
-    printf '%s FAILED\n' "$name"
-  fi
-  printf -- '-- %d s\n' $((SECONDS - begin))
-}
-skip() { # skip NAME REASON
-  printf '\nskipped: %s: %s\n' "$1" "$2" | tee -a "$log"
-}
-
 tests=build/release/tests
-for folder in configs models data eval train; do
-  check "unit tests of $folder" "$tests/test_$folder"
-done
+
+# Checks run side by side, as many as there are cores; each is printed whole when it ends.
+begun=0
+check() { # check NAME COMMAND ...
+  while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n || true; done
+  begun=$((begun + 1))
+  set -m # a process group for each, so that none outlives an interrupted test.sh
+  run_check "$results/$begun" "$@" </dev/null &
+  set +m
+}
+run_check() {
+  local result=$1 name=$2 verdict=passed
+  shift 2
+  exec 3>"$result.output"
+  printf '\n== %s\n' "$name" >&3
+  { time "$@" >&3 2>&1; } 2>"$result.time" || verdict=FAILED
+  printf -- '-- %s, %s\n' "$verdict" "$(cat "$result.time")" >&3
+  flock "$results" cat "$result.output"
+  echo "$verdict" >"$result.verdict"
+}
+TIMEFORMAT='%R s, %U s of processor time'
+skip() { # skip NAME REASON
+  printf '\nskipped: %s: %s\n' "$1" "$2" | tee -a "$results/skipped.output"
+}
+count() { # count PATTERN FILE ...: how many lines begin with it
+  cat "${@:2}" 2>/dev/null | grep -c "^$1" || true
+}
 
 compare_tokenizer() { # compare_tokenizer TOKENIZER --files FILE_OR_FOLDER ... | --stdlib
   .venv/bin/python tests/data/compare_tokenizers.py --tool "$tests/tokenize_file" --tokenizer "$@"
@@ -58,10 +68,16 @@ check_broken_files() {
   scripts/build.sh asan sanitized_readers && build/asan/tests/sanitized_readers
 }
 
-if ! $quick; then
+if ! $quick; then # the longest first
   check "broken files, under the address and undefined-behaviour sanitizers" check_broken_files
-  check "a token shard of 5 GiB" "$tests/test_data" '[huge]'
   check "the program, driven as a user would" "$tests/test_cli"
+fi
+for folder in models train data configs eval; do
+  check "unit tests of $folder" "$tests/test_$folder"
+done
+
+if ! $quick; then
+  check "a token shard of 5 GiB" "$tests/test_data" '[huge]'
   check "parity with other code: the committed cases" "$tests/parity" tests/reference/parity
   check "the parity program notices what is wrong" .venv/bin/python tests/parity/check_parity.py "$tests/parity"
   check "safetensors against the reference library" .venv/bin/python tests/models/check_safetensors.py "$tests/test_models"
@@ -118,5 +134,11 @@ if ! $quick; then
   check "formatting" check_format
 fi
 
-printf '\n%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$(grep -c '^skipped:' "$log" || true)"
+wait
+passed=$(count passed "$results"/*.verdict)
+failed=$((begun - passed)) # what ended without a verdict has failed too
+printf '\n%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$(count skipped: "$results"/*.output)"
+for verdict in "$results"/*.verdict; do
+  if [ "$(cat "$verdict")" != passed ]; then sed -n 's/^== /failed: /p' "${verdict%.verdict}.output"; fi
+done
 [ "$failed" -eq 0 ]
