@@ -205,26 +205,32 @@ def download(arguments):
         print(f"{path}: {megabytes(listing[path][0])} in {time.monotonic() - start:.0f} s, {checked}", flush=True)
 
 
+def run(name, parser, server, variable, address, retries, download, *faults):
+    """The rest of the program `name`: the options of the network, then download(arguments). `faults`: exceptions that end
+    it with their message, besides those of files."""
+    parser.add_argument("--base", default=os.environ.get(variable, f"https://{address}"),
+                        help=f"address of the {server} (default: {variable}, or {address})")
+    parser.add_argument("--timeout", type=float, default=60, help="seconds without a byte (default: 60)")
+    parser.add_argument("--retries", type=int, default=retries, help=f"tries without progress (default: {retries})")
+    parser.add_argument("--pause", type=float, default=1, help="seconds before the first new try, then doubled")
+    try:
+        download(parser.parse_args())
+    except (Fault, OSError, *faults) as fault:
+        sys.exit(f"{name}: {fault}")
+    except Mistake as mistake:
+        print(f"{name}: {mistake}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(f"{name}: interrupted; the same command goes on from here")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("repository", help="such as huggingface-course/codeparrot-ds-valid")
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--match", action="append", required=True, help="files to fetch; may be repeated")
     parser.add_argument("--revision", default="main")
-    parser.add_argument("--base", default=os.environ.get("HF_ENDPOINT", "https://huggingface.co"),
-                        help="address of the hub (default: HF_ENDPOINT, or huggingface.co)")
-    parser.add_argument("--timeout", type=float, default=60, help="seconds without a byte (default: 60)")
-    parser.add_argument("--retries", type=int, default=8, help="tries without progress (default: 8)")
-    parser.add_argument("--pause", type=float, default=1, help="seconds before the first new try, then doubled")
-    try:
-        download(parser.parse_args())
-    except Fault as fault:
-        sys.exit(f"download_dataset: {fault}")
-    except Mistake as mistake:
-        print(f"download_dataset: {mistake}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        sys.exit("download_dataset: interrupted; the same command goes on from here")
+    run("download_dataset", parser, "hub", "HF_ENDPOINT", "huggingface.co", 8, download)
 
 
 if __name__ == "__main__":

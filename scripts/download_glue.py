@@ -10,11 +10,10 @@ as if it had been fetched. Setting from the environment: GLUE_BASE, a mirror of 
 import argparse
 import os
 import pathlib
-import sys
 import urllib.parse
 import zipfile
 
-from download_dataset import Download, Fault, Mistake, hash_of, megabytes
+from download_dataset import Download, Fault, Mistake, hash_of, megabytes, run
 
 # Path on the server, bytes, SHA-256: as the loader of the `datasets` package had them. They could not be fetched when this
 # was written (no network there); the three of MRPC were there, and had these sums.
@@ -144,22 +143,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("task", nargs="*", help=f"of {', '.join(FILES)}; default: all")
-    parser.add_argument("--base", default=os.environ.get("GLUE_BASE", "https://dl.fbaipublicfiles.com"),
-                        help="address of the server (default: GLUE_BASE, or dl.fbaipublicfiles.com)")
-    parser.add_argument("--timeout", type=float, default=60, help="seconds without a byte (default: 60)")
-    parser.add_argument("--retries", type=int, default=3, help="tries without progress (default: 3)")
-    parser.add_argument("--pause", type=float, default=1, help="seconds before the first new try, then doubled")
-    try:
-        download(parser.parse_args())
-    except Fault as fault:
-        sys.exit(f"download_glue: {fault}")
-    except (OSError, zipfile.BadZipFile, UnicodeDecodeError) as error:
-        sys.exit(f"download_glue: {error}")
-    except Mistake as mistake:
-        print(f"download_glue: {mistake}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        sys.exit("download_glue: interrupted; the same command goes on from here")
+    run("download_glue", parser, "server", "GLUE_BASE", "dl.fbaipublicfiles.com", 3, download, zipfile.BadZipFile,
+        UnicodeDecodeError)
 
 
 if __name__ == "__main__":

@@ -8,13 +8,11 @@ Like make_parity.py, whose GPT block is used here without its causal mask: names
 write such checkpoints, the formulas are those of docs/paper_map.md with T x T matrices, and nothing is their code.
 """
 
-import argparse
 import math
-import pathlib
 
 import make_parity as gpt_parity
 import torch
-from make_parity import Parameters, Size, compose, leaves, results, write_results
+from make_parity import Parameters, Size, compose, leaves, main, results, write_results
 
 EPS = 1e-12
 SAS, SASP, LN = "model=skipless", "model=skipless-parallel", "model.norm_type=ln"
@@ -323,24 +321,10 @@ def write_bert(folder, name, size, seed):
     write_results(folder, name, dict(family="formulas of BERT", config=bert_config(size)), p, evaluated, True)
 
 
-def write(folder, names, size, head):
-    folder.mkdir(parents=True, exist_ok=True)
-    size.head = head
-    for seed, name in enumerate(names, start=101):
-        writer = write_crammed if name in CRAMMED else write_bert if name in HUGGING_FACE else write_official
-        writer(folder, name, size, seed)
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--all", metavar="DIR", type=pathlib.Path, help="write every case into DIR")
-    args = parser.parse_args()
-    torch.set_num_threads(1)
-    if args.all:
-        write(args.all, [*official_names(), *CRAMMED, *HUGGING_FACE], Size(3, 20, 5, 52, 53, 23, 4, 17), head=14)
-    else:
-        write(pathlib.Path(__file__).parent / "parity", SMALL, Size(2, 6, 2, 16, 11, 9, 3, 8), head=5)
+def writer_of(name):
+    return write_crammed if name in CRAMMED else write_bert if name in HUGGING_FACE else write_official
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, writer_of, 101, [*official_names(), *CRAMMED, *HUGGING_FACE],
+         Size(3, 20, 5, 52, 53, 23, 4, 17, head=14), SMALL, Size(2, 6, 2, 16, 11, 9, 3, 8, head=5))

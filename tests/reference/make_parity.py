@@ -110,9 +110,9 @@ TRAINING = {"train_preln": [], "train_sas": ["model=skipless"], "train_sasp": ["
 
 
 class Size:
-    def __init__(self, layers, width, heads, inner, vocab, positions, batch, tokens):
+    def __init__(self, layers, width, heads, inner, vocab, positions, batch, tokens, head=None):
         self.layers, self.width, self.heads, self.inner = layers, width, heads, inner
-        self.vocab, self.positions, self.batch, self.tokens = vocab, positions, batch, tokens
+        self.vocab, self.positions, self.batch, self.tokens, self.head = vocab, positions, batch, tokens, head
 
 
 def compose(overrides, size):
@@ -510,23 +510,23 @@ def write_training(folder, name, size, seed):
     save(out, folder / f"{name}.f64.safetensors")
 
 
-def write(folder, names, size):
-    folder.mkdir(parents=True, exist_ok=True)
-    for seed, name in enumerate(names, start=1):
-        writer = write_training if name in TRAINING else write_gpt if name in GPT else write_gpt2
-        writer(folder, name, size, seed)
+def writer_of(name):
+    return write_training if name in TRAINING else write_gpt if name in GPT else write_gpt2
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main(description, writer_of, first_seed, every, size, small, small_size):
+    """Writes the committed set, `small`, or every case. `writer_of`: what writes the case of a name."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--all", metavar="DIR", type=pathlib.Path, help="write every case into DIR")
     args = parser.parse_args()
     torch.set_num_threads(1)
-    if args.all:
-        write(args.all, [*GPT, "hf_gpt2", "hf_gpt2_pad", *TRAINING], Size(3, 20, 5, 52, 53, 23, 4, 17))
-    else:
-        write(pathlib.Path(__file__).parent / "parity", SMALL, Size(2, 6, 2, 14, 11, 9, 3, 8))
+    folder = args.all or pathlib.Path(__file__).parent / "parity"
+    names, size = (every, size) if args.all else (small, small_size)
+    folder.mkdir(parents=True, exist_ok=True)
+    for seed, name in enumerate(names, start=first_seed):
+        writer_of(name)(folder, name, size, seed)
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, writer_of, 1, [*GPT, "hf_gpt2", "hf_gpt2_pad", *TRAINING], Size(3, 20, 5, 52, 53, 23, 4, 17),
+         SMALL, Size(2, 6, 2, 14, 11, 9, 3, 8))
