@@ -57,7 +57,7 @@ void BpeEncoder::encode_piece(std::string_view piece, std::size_t offset, std::v
     const std::int32_t id = tokenizer_.byte_ids_[byte];
     if (id < 0) {
       throw UserError(fmt::format("'{}' has no token for the byte 0x{:02X}, which stands at offset {} of the text",
-                                  tokenizer_.source_, byte, offset + i));
+                                  tokenizer_.tokens_.source(), byte, offset + i));
     }
     symbols_.push_back(id);
   }

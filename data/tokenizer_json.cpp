@@ -14,7 +14,7 @@ using nlohmann::json;
 
 void check_pre_tokenizer(const TokenizerObject& root, TokenizerReading& reading) {
   const json& value = root.require("pre_tokenizer", "ByteLevel");
-  if (!value.is_object() || value.value("type", json()) != "ByteLevel") {
+  if (type_of(&value) != "ByteLevel") {
     root.unsupported("pre_tokenizer", R"({"type": "ByteLevel", "add_prefix_space": false, "use_regex": true})");
     return;
   }
@@ -30,7 +30,7 @@ void check_pre_tokenizer(const TokenizerObject& root, TokenizerReading& reading)
 void check_byte_level_or_null(const TokenizerObject& root, std::string_view key, TokenizerReading& reading) {
   const json* value = root.find(key);
   if (value == nullptr || value->is_null()) return;
-  if (!value->is_object() || value->value("type", json()) != "ByteLevel") {
+  if (type_of(value) != "ByteLevel") {
     root.unsupported(key, R"(null or {"type": "ByteLevel", ...})");
     return;
   }

@@ -15,6 +15,7 @@
 
 #include "configs/error.h"
 #include "data/strict_json.h"
+#include "data/token_table.h"
 #include "data/tokenizer.h"
 
 namespace skipless {
@@ -111,7 +112,10 @@ class TokenizerObject {
   std::string where_;
 };
 
-using TokenIds = std::vector<std::pair<std::string, std::int64_t>>;
+/// The value of the key 'type' of an object; null for what has none, is no object or is no value at all.
+inline nlohmann::json type_of(const nlohmann::json* value) {
+  return value != nullptr && value->is_object() ? value->value("type", nlohmann::json()) : nlohmann::json();
+}
 
 /// The list 'added_tokens' of a tokenizer.json, all of which are special; absent, it is empty.
 void read_added_tokens(const TokenizerObject& root, TokenizerReading& reading, TokenIds& specials);

@@ -33,10 +33,6 @@ std::optional<bool> read_optional_flag(const TokenizerObject& object, std::strin
   return value->get<bool>();
 }
 
-json type_of(const json* value) {
-  return value != nullptr && value->is_object() ? value->value("type", json()) : json();
-}
-
 void read_normalizer(const TokenizerObject& root, TokenizerReading& reading, BertNormalizerConfig& config) {
   const json& value = root.require("normalizer", "BertNormalizer");
   if (type_of(&value) != "BertNormalizer") return root.unsupported("normalizer", R"({"type": "BertNormalizer", ...})");

@@ -8,7 +8,6 @@
 
 #include "configs/error.h"
 #include "data/strict_json.h"
-#include "data/tokenizer_hasher.h"
 #include "data/wordpiece_encoder.h"
 
 namespace skipless {
@@ -57,73 +56,32 @@ std::size_t WordPieceTokenizer::Pieces::find(std::string_view text, std::int32_t
 }
 
 WordPieceTokenizer::WordPieceTokenizer(const WordPieceContent& content)
-    : prefix_(content.prefix),
+    : TableTokenizer({content.source, content.vocab}),
+      prefix_(content.prefix),
       longest_word_(content.longest_word),
       clean_up_(content.clean_up),
-      normalizer_(content.normalizer),
-      source_(content.source) {
-  if (content.vocab.empty()) throw UserError(fmt::format("'{}': the vocabulary is empty", source_));
-  make_room(content);
-  for (const auto& [text, id] : content.vocab) {
-    if (ids_.contains(text)) refuse(text, id, "and stands twice in the vocabulary");
-    add_token(text, id);
+      normalizer_(content.normalizer) {
+  const auto unknown = tokens_.find(content.unknown);
+  if (!unknown) {
+    throw UserError(fmt::format("'{}': the unknown token {} is not in the vocabulary", content.source,
+                                brief_json(content.unknown)));
   }
-  const auto unknown = ids_.find(content.unknown);
-  if (unknown == ids_.end()) {
-    throw UserError(
-        fmt::format("'{}': the unknown token {} is not in the vocabulary", source_, brief_json(content.unknown)));
+  unknown_ = *unknown;
+  tokens_.add_specials(content.specials);
+  tokens_.mark_special(unknown_);
+  for (const char* text : kBertSpecials) {
+    if (const auto id = tokens_.find(text)) tokens_.mark_special(*id);
   }
-  unknown_ = unknown->second;
-  for (const auto& [text, id] : content.specials) add_token(text, id);
-  mark_specials(content);
   list_pieces();
-  unused_ids_ = vocab_size() - static_cast<std::int64_t>(ids_.size());
   hash_ = compute_hash();
 }
 
-void WordPieceTokenizer::refuse(const std::string& text, std::int64_t id, const std::string& reason) const {
-  throw UserError(fmt::format("'{}': token {} has the id {}, {}", source_, brief_json(text), id, reason));
-}
-
-void WordPieceTokenizer::make_room(const WordPieceContent& content) {
-  std::int64_t largest = 0;
-  for (const auto* list : {&content.vocab, &content.specials}) {
-    for (const auto& [text, id] : *list) {
-      if (id < 0 || id >= kMaxVocabSize) refuse(text, id, fmt::format("allowed are 0 to {}", kMaxVocabSize - 1));
-      largest = std::max(largest, id);
-    }
-  }
-  tokens_.resize(static_cast<std::size_t>(largest) + 1);
-  ids_.reserve(content.vocab.size() + content.specials.size());
-}
-
-void WordPieceTokenizer::add_token(const std::string& text, std::int64_t id) {
-  const auto [place, is_new] = ids_.emplace(text, static_cast<std::int32_t>(id));
-  if (!is_new) {
-    if (place->second != id) refuse(text, id, fmt::format("and {} too", place->second));
-    return;
-  }
-  Token& token = tokens_[static_cast<std::size_t>(id)];
-  if (token.in_use) refuse(text, id, fmt::format("which {} has too", brief_json(token.text)));
-  token = {.text = text, .in_use = true};
-}
-
-void WordPieceTokenizer::mark_specials(const WordPieceContent& content) {
-  tokens_[static_cast<std::size_t>(unknown_)].special = true;
-  for (const auto& [text, id] : content.specials) tokens_[static_cast<std::size_t>(id)].special = true;
-  for (const char* text : kBertSpecials) {
-    const auto place = ids_.find(text);
-    if (place != ids_.end()) tokens_[static_cast<std::size_t>(place->second)].special = true;
-  }
-}
-
 void WordPieceTokenizer::list_pieces() {
-  for (std::size_t i = 0; i < tokens_.size(); ++i) {
-    const Token& token = tokens_[i];
-    if (!token.in_use || token.special) continue;
-    const auto id = static_cast<std::int32_t>(i);
-    first_.add(token.text, id);
-    if (token.text.starts_with(prefix_)) next_.add(std::string_view(token.text).substr(prefix_.size()), id);
+  for (std::int32_t id = 0; id < vocab_size(); ++id) {
+    if (!has_id(id) || is_special(id)) continue;
+    const std::string_view text = tokens_.text(id);
+    first_.add(text, id);
+    if (text.starts_with(prefix_)) next_.add(text.substr(prefix_.size()), id);
   }
 }
 
@@ -138,20 +96,8 @@ std::string WordPieceTokenizer::compute_hash() const {
   hasher.add(prefix_);
   hasher.add(static_cast<std::uint64_t>(unknown_));
   hasher.add(static_cast<std::uint64_t>(longest_word_));
-  hasher.add(ids_.size());
-  for (std::size_t id = 0; id < tokens_.size(); ++id) {
-    if (!tokens_[id].in_use) continue;
-    hasher.add(id);
-    hasher.add(tokens_[id].text);
-    hasher.add(tokens_[id].special ? 1 : 0);
-  }
+  tokens_.add_to(hasher);
   return hasher.hex();
-}
-
-std::optional<std::int32_t> WordPieceTokenizer::special_token_id(std::string_view text) const {
-  const auto place = ids_.find(std::string(text));
-  if (place == ids_.end() || !tokens_[static_cast<std::size_t>(place->second)].special) return std::nullopt;
-  return place->second;
 }
 
 std::unique_ptr<TextEncoder> WordPieceTokenizer::make_encoder(std::size_t cache_bytes) const {
@@ -179,13 +125,10 @@ void WordPieceTokenizer::append_pieces(std::string_view word, std::vector<std::i
 }
 
 std::string WordPieceTokenizer::decode(std::span<const std::int32_t> ids) const {
+  tokens_.require(ids);
   std::string all;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (!has_id(ids[i])) {
-      throw UserError(fmt::format("id {} at position {} is no token of '{}' (0 to {}{})", ids[i], i, source_,
-                                  vocab_size() - 1, unused_ids_ > 0 ? ", with gaps" : ""));
-    }
-    std::string text = tokens_[static_cast<std::size_t>(ids[i])].text;
+    std::string text = tokens_.text(ids[i]);
     if (i > 0) text = text.starts_with(prefix_) ? text.substr(prefix_.size()) : fmt::format(" {}", text);
     if (clean_up_) clean_up(text);
     all += text;
@@ -195,21 +138,6 @@ std::string WordPieceTokenizer::decode(std::span<const std::int32_t> ids) const 
 
 std::string WordPieceTokenizer::to_json() const {
   using json = nlohmann::json;
-  json specials = json::array();
-  json vocab = json::object();
-  for (std::size_t id = 0; id < tokens_.size(); ++id) {
-    const Token& token = tokens_[id];
-    if (!token.in_use) continue;
-    vocab[token.text] = id;
-    if (!token.special) continue;
-    specials.push_back({{"id", id},
-                        {"content", token.text},
-                        {"single_word", false},
-                        {"lstrip", false},
-                        {"rstrip", false},
-                        {"normalized", false},
-                        {"special", true}});
-  }
   json post_processor;
   const auto begin = special_token_id("[CLS]"), end = special_token_id("[SEP]");
   if (begin && end) post_processor = {{"type", "BertProcessing"}, {"sep", {"[SEP]", *end}}, {"cls", {"[CLS]", *begin}}};
@@ -218,7 +146,7 @@ std::string WordPieceTokenizer::to_json() const {
   const json root = {{"version", "1.0"},
                      {"truncation", nullptr},
                      {"padding", nullptr},
-                     {"added_tokens", specials},
+                     {"added_tokens", tokens_.added_tokens_json()},
                      {"normalizer",
                       {{"type", "BertNormalizer"},
                        {"clean_text", normalizer.clean_text},
@@ -230,10 +158,10 @@ std::string WordPieceTokenizer::to_json() const {
                      {"decoder", {{"type", "WordPiece"}, {"prefix", prefix_}, {"cleanup", clean_up_}}},
                      {"model",
                       {{"type", "WordPiece"},
-                       {"unk_token", tokens_[static_cast<std::size_t>(unknown_)].text},
+                       {"unk_token", tokens_.text(unknown_)},
                        {"continuing_subword_prefix", prefix_},
                        {"max_input_chars_per_word", longest_word_},
-                       {"vocab", vocab}}}};
+                       {"vocab", tokens_.vocab_json()}}}};
   return root.dump() + "\n";
 }
 
