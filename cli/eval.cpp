@@ -10,13 +10,12 @@
 #include "cli/commands.h"
 #include "cli/eval_text.h"
 #include "cli/not_empty.h"
-#include "cli/openmp.h"
+#include "cli/run_options.h"
 #include "configs/error.h"
 #include "data/chunk_batches.h"
 #include "data/prepared_data.h"
 #include "eval/loss.h"
 #include "train/device.h"
-#include "train/load_run.h"
 #include "train/non_finite.h"
 #include "train/training_rows.h"
 
@@ -25,11 +24,9 @@ namespace skipless {
 namespace {
 
 struct EvalOptions {
-  std::string run;
+  RunOptions run;
   std::string data;
   std::string split = "validation";
-  std::string checkpoint = "last";
-  std::string device;
   int64_t tokens = 0;
   bool json = false;
   EvalTextOptions text;
@@ -52,14 +49,15 @@ PreparedData open_data(const std::string& folder, const LoadedRun& run) {
 }
 
 void run_eval(const EvalOptions& options) {
-  let_openmp_threads_sleep();
-  LoadedRun run = load_run(options.run, options.checkpoint, options.device);
+  const LoadedRun run = load_run(options.run);
   if (!options.text.inputs.paths.empty()) {
-    eval_text(run, options.run, options.text, options.json);
+    eval_text(run, options.run.folder, options.text, options.json);
     return;
   }
   const std::string folder = options.data.empty() ? run.config.data.folder : options.data;
-  if (folder == kNoData) throw UserError(fmt::format("'{}' has imported weights: give --data or --text", options.run));
+  if (folder == kNoData) {
+    throw UserError(fmt::format("'{}' has imported weights: give --data or --text", options.run.folder));
+  }
   const PreparedData data = open_data(folder, run);
   const TokenShard& shard = options.split == "train" ? data.train : data.validation;
   const EvaluationBatches batches(shard, run.config.model.context_length, *run.config.train.micro_batch,
@@ -70,7 +68,7 @@ void run_eval(const EvalOptions& options) {
   if (result.tokens == 0) throw UserError(fmt::format("no token of '{}' is masked: give it more --tokens", folder));
   require_finite_loss(result.loss(), *run.model);
   if (options.json) {
-    const nlohmann::ordered_json json = {{"run", options.run},
+    const nlohmann::ordered_json json = {{"run", options.run.folder},
                                          {"step", run.state.step},
                                          {"data", folder},
                                          {"split", options.split},
@@ -89,18 +87,16 @@ void run_eval(const EvalOptions& options) {
 void add_eval(CLI::App& app) {
   const auto options = std::make_shared<EvalOptions>();
   CLI::App* command = app.add_subcommand("eval", "Loss and perplexity of a run's model on prepared data or raw text");
-  command->add_option("run", options->run, "Folder of the run")->required();
+  command->add_option("run", options->run.folder, "Folder of the run")->required();
   auto* data =
       command->add_option("--data", options->data, "Folder that 'skipless prepare' wrote; default: the run's own")
           ->check(not_empty());
   auto* split = command->add_option("--split", options->split, "Which shard")
                     ->check(CLI::IsMember({"validation", "train"}))
                     ->capture_default_str();
-  command->add_option("--checkpoint", options->checkpoint, "last, best (lowest validation loss), or a step")
-      ->capture_default_str();
   auto* tokens = command->add_option("--tokens", options->tokens, "Only the first tokens of the shard; default: all")
                      ->check(CLI::Range(int64_t{1}, int64_t{1} << 60));
-  command->add_option("--device", options->device, "cpu, cuda or cuda:N; default: the run's own")->check(not_empty());
+  add_run_options(*command, options->run);
   command->add_flag("--json", options->json, "Print one JSON object");
   add_eval_text_options(*command, options->text, {data, split, tokens});
   command->callback([options] { run_eval(*options); });

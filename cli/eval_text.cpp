@@ -10,8 +10,8 @@
 #include <numbers>
 #include <optional>
 
-#include "cli/not_empty.h"
 #include "cli/option_checks.h"
+#include "cli/run_options.h"
 #include "configs/error.h"
 #include "data/chunking.h"
 #include "data/document_reader.h"
@@ -105,11 +105,7 @@ void add_eval_text_options(CLI::App& command, EvalTextOptions& options, const st
   command.add_option("--exclude", options.inputs.excludes, "Files and folders to leave out; may be repeated")
       ->allow_extra_args(false)
       ->needs(text);
-  command
-      .add_option("--tokenizer", options.tokenizer,
-                  "The run's tokenizer, where neither its folder nor its data have it: a file, or a folder with it")
-      ->check(not_empty())
-      ->needs(text);
+  add_tokenizer_option(command, options.tokenizer)->needs(text);
 }
 
 void eval_text(const LoadedRun& run, const std::string& folder, const EvalTextOptions& options, bool json) {

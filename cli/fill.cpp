@@ -12,15 +12,13 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/not_empty.h"
-#include "cli/openmp.h"
 #include "cli/option_checks.h"
+#include "cli/run_options.h"
 #include "cli/standard_output.h"
 #include "configs/error.h"
 #include "configs/printable.h"
 #include "data/masking.h"
 #include "models/bert.h"
-#include "train/load_run.h"
 #include "train/run_tokenizer.h"
 
 namespace skipless {
@@ -28,11 +26,9 @@ namespace skipless {
 namespace {
 
 struct FillOptions {
-  std::string run;
+  RunOptions run;
   std::string text;
   int64_t top = 5;
-  std::string checkpoint = "last";
-  std::string device;
   std::string tokenizer;
 };
 
@@ -65,14 +61,13 @@ at::Tensor row_of(const std::vector<int64_t>& values) {
 }
 
 void run_fill(const FillOptions& options) {
-  let_openmp_threads_sleep();
-  const LoadedRun run = load_run(options.run, options.checkpoint, options.device);
+  const LoadedRun run = load_run(options.run);
   const auto bert = std::dynamic_pointer_cast<BertImpl>(run.model);
   if (bert == nullptr) {
     throw UserError(fmt::format("{}: fill needs a masked language model (model.kind bert), and this is a {}",
-                                options.run, name_of(run.config.model.kind)));
+                                options.run.folder, name_of(run.config.model.kind)));
   }
-  const auto tokenizer = run_tokenizer(run, options.run, options.tokenizer);
+  const auto tokenizer = run_tokenizer(run, options.run.folder, options.tokenizer);
   const MaskedText text = masked_text(options.text, *tokenizer);
   if (static_cast<int64_t>(text.ids.size()) > *run.config.model.n_positions) {
     throw UserError(fmt::format("the text has {} tokens, more than the model's {} positions", text.ids.size(),
@@ -101,18 +96,13 @@ void add_fill(CLI::App& app) {
   const auto options = std::make_shared<FillOptions>();
   CLI::App* command =
       app.add_subcommand("fill", "What a run's masked language model puts in the place of each [MASK] of a text");
-  command->add_option("run", options->run, "Folder of the run")->required();
+  command->add_option("run", options->run.folder, "Folder of the run")->required();
   command->add_option("text", options->text, "Text with one [MASK] or more")->required();
   command->add_option("--top", options->top, "Most probable tokens that are shown, with their probabilities")
       ->check(integer_between(1, 1'000'000))
       ->capture_default_str();
-  command->add_option("--checkpoint", options->checkpoint, "last, best (lowest validation loss), or a step")
-      ->capture_default_str();
-  command->add_option("--device", options->device, "cpu, cuda or cuda:N; default: the run's own")->check(not_empty());
-  command
-      ->add_option("--tokenizer", options->tokenizer,
-                   "The run's tokenizer, where neither its folder nor its data have it: a file, or a folder with it")
-      ->check(not_empty());
+  add_run_options(*command, options->run);
+  add_tokenizer_option(*command, options->tokenizer);
   command->callback([options] { run_fill(*options); });
 }
 

@@ -17,6 +17,7 @@
 #include "cli/openmp.h"
 #include "cli/option_checks.h"
 #include "cli/recipes.h"
+#include "cli/run_options.h"
 #include "cli/standard_output.h"
 #include "cli/version.h"
 #include "configs/config_file.h"
@@ -126,12 +127,8 @@ void add_finetune(CLI::App& app) {
       ->add_option("--submit", given->submit,
                    "Folder for the leaderboard's TSV files: the test sets, predicted by the best seed of each task")
       ->check(not_empty());
-  command->add_option("--checkpoint", given->options.checkpoint, "Of the run: last, best, or a step")
-      ->capture_default_str();
-  command
-      ->add_option("--tokenizer", given->options.tokenizer,
-                   "The run's tokenizer, where neither its folder nor its data have it")
-      ->check(not_empty());
+  add_checkpoint_option(*command, given->options.checkpoint);
+  add_tokenizer_option(*command, given->options.tokenizer);
   command->add_option("--device", given->device, "Short for train.device=...: cpu, cuda or cuda:N")->check(not_empty());
   command->add_flag("--json", given->json, "Print one JSON object instead of the table");
   command->add_flag("--keys", given->keys, "List all keys of a recipe with their defaults, and exit");

@@ -13,8 +13,8 @@
 
 #include "cli/commands.h"
 #include "cli/not_empty.h"
-#include "cli/openmp.h"
 #include "cli/option_checks.h"
+#include "cli/run_options.h"
 #include "cli/standard_output.h"
 #include "configs/error.h"
 #include "configs/printable.h"
@@ -22,7 +22,6 @@
 #include "data/chunking.h"
 #include "eval/generate.h"
 #include "eval/text_stream.h"
-#include "train/load_run.h"
 #include "train/run_tokenizer.h"
 
 namespace skipless {
@@ -32,7 +31,7 @@ namespace {
 constexpr const char* kStandardInput = "-";
 
 struct GenerateOptions {
-  std::string run;
+  RunOptions run;
   std::string prompt;
   std::string prompt_file;
   bool no_echo = false;
@@ -40,8 +39,6 @@ struct GenerateOptions {
   int64_t max_tokens = 0;  // 0: the default
   int64_t seed = 0;
   SamplingConfig sampling;
-  std::string checkpoint = "last";
-  std::string device;
   std::string tokenizer;
 };
 
@@ -95,11 +92,10 @@ void show(const std::string& text) {
 
 void run_generate(const GenerateOptions& options) {
   require_utf8(options.stops);
-  let_openmp_threads_sleep();
-  const LoadedRun run = load_run(options.run, options.checkpoint, options.device);
-  Gpt gpt = causal_model(run, options.run, "generate needs");
+  const LoadedRun run = load_run(options.run);
+  Gpt gpt = causal_model(run, options.run.folder, "generate needs");
   const ModelConfig& model = run.config.model;
-  const auto run_tokens = run_tokenizer(run, options.run, options.tokenizer);
+  const auto run_tokens = run_tokenizer(run, options.run.folder, options.tokenizer);
   const Tokenizer& tokenizer = *run_tokens;
   require_lossless(tokenizer, "'skipless generate'");
   if (options.sampling.top_k > model.vocab_size) {
@@ -136,7 +132,7 @@ void add_generate(CLI::App& app) {
   constexpr auto kMost = std::numeric_limits<int64_t>::max();
   const auto options = std::make_shared<GenerateOptions>();
   CLI::App* command = app.add_subcommand("generate", "Text that a run's model writes after a prompt");
-  command->add_option("run", options->run, "Folder of the run")->required();
+  command->add_option("run", options->run.folder, "Folder of the run")->required();
   auto* prompt = command->add_option("--prompt", options->prompt,
                                      "The text to go on from; empty: from the beginning of a text (end-of-text)");
   auto* file = command
@@ -166,13 +162,8 @@ void add_generate(CLI::App& app) {
   command->add_option("--seed", options->seed, "The same seed gives the same text")
       ->check(integer_between(0, kMost))
       ->capture_default_str();
-  command->add_option("--checkpoint", options->checkpoint, "last, best (lowest validation loss), or a step")
-      ->capture_default_str();
-  command->add_option("--device", options->device, "cpu, cuda or cuda:N; default: the run's own")->check(not_empty());
-  command
-      ->add_option("--tokenizer", options->tokenizer,
-                   "The run's tokenizer, where neither its folder nor its data have it: a file, or a folder with it")
-      ->check(not_empty());
+  add_run_options(*command, options->run);
+  add_tokenizer_option(*command, options->tokenizer);
   command->callback([options, prompt, file] {
     if (prompt->count() == 0 && file->count() == 0) throw UserError("--prompt TEXT or --prompt-file FILE is needed");
     run_generate(*options);
