@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -73,6 +74,10 @@ void run_finetune(const FinetuneArguments& given) {
   if (given.options.tasks.empty()) throw UserError("--task is needed: names of tasks, or all");
   if (!given.device.empty()) overrides.push_back(fmt::format("train.device={}", given.device));
   FinetuneOptions options = given.options;
+  const auto of_recipe = std::stable_partition(overrides.begin(), overrides.end(),
+                                               [](const std::string& text) { return !text.starts_with("model."); });
+  options.model.assign(of_recipe, overrides.end());
+  overrides.erase(of_recipe, overrides.end());
   options.run = run;
   options.recipe = std::filesystem::path(given.recipe).stem().string();
   options.out = given.out;
@@ -94,9 +99,10 @@ void run_finetune(const FinetuneArguments& given) {
 void add_finetune(CLI::App& app) {
   const auto given = std::make_shared<FinetuneArguments>();
   CLI::App* command = app.add_subcommand("finetune", "Fine-tune a pre-trained encoder on tasks of GLUE");
-  command->add_option(
-      "run", given->arguments,
-      "Folder of the run, then key.path=value to override single keys of the recipe (all keys: --keys)");
+  command->add_option("run", given->arguments,
+                      "Folder of the run, then key.path=value to override single keys of the recipe (all keys: "
+                      "--keys), and of the run's "
+                      "model (model.key.path=value)");
   command
       ->add_option("--task", given->options.tasks,
                    "Tasks, with commas between them, or all: those of the paper's table")

@@ -84,6 +84,8 @@ if ! $quick; then
   check "metrics against scikit-learn and SciPy" .venv/bin/python tests/eval/compare_metrics.py "$tests/metric_values"
   check "fine-tuning against a plain loop around transformers" \
     .venv/bin/python tests/train/compare_finetuning.py build/release/skipless "$tests/finetune_trace"
+  check "hidden states of a converted BERT in transformers" \
+    .venv/bin/python tests/train/compare_hidden_states.py build/release/skipless "$tests/hidden_states"
   check "exported models in transformers" .venv/bin/python tests/cli/check_transformers.py build/release/skipless
   check "events of a killed and resumed run in tensorboard" .venv/bin/python tests/train/check_events.py build/release/skipless
   check "tokenizer of the quickstart on the standard library" compare_tokenizer data/tokenizers/python_4096 --stdlib

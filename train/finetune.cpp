@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -60,6 +61,12 @@ std::string checksum_of(const std::map<std::string, at::Tensor>& tensors) {
   return fmt::format("{:016x}", hash);
 }
 
+std::string checksums_of(const GlueTaskData& data) {
+  std::string text = fmt::format("train {}", data.train.checksum());
+  for (const auto& dev : data.dev) text += fmt::format(" dev {}", dev.checksum());
+  return text;
+}
+
 class Finetuning {
  public:
   Finetuning(FinetuneConfig config, const FinetuneOptions& options)
@@ -78,6 +85,7 @@ class Finetuning {
   void choose_tasks();
   void load_start();
   void load_head();
+  void check_mnli() const;
   void limit_length();
   void read_all_files() const;
   bool has_folder(const GlueTask& task) const;
@@ -87,7 +95,8 @@ class Finetuning {
   GlueTaskData data_of(const GlueTask& task) const;
   fs::path folder_of(const GlueTask& task, int64_t seed) const;
   FinetuneStart start_of(const GlueTask& task, int64_t seed) const;
-  FinetuneRunConfig config_of(const GlueTask& task, const FinetuneStart& start, int64_t seed) const;
+  FinetuneRunConfig config_of(const GlueTask& task, const FinetuneStart& start, const std::string& data,
+                              int64_t seed) const;
   bool run_task(const GlueTask& task, const StopSignal& stop, FinetuneOutcome& outcome);
   void write_results(const FinetuneOutcome& outcome) const;
   void submit(const FinetuneOutcome& outcome) const;
@@ -143,13 +152,6 @@ void Finetuning::choose_tasks() {
     if (wanted.contains(task.name)) tasks_.push_back(&task);
   }
   if (!missing.empty()) spdlog::warn("{} has no {}", glue_.string(), fmt::join(missing, ", "));
-  std::error_code ignored;
-  const bool mnli_is_there = fs::exists(out_ / kMnli, ignored);
-  for (const auto* task : tasks_) {
-    if (starts_from_mnli(*task) && !is_chosen(kMnli) && !mnli_is_there) {
-      throw UserError(fmt::format("--from-mnli: {} is not fine-tuned on MNLI yet; add mnli to --task", out_.string()));
-    }
-  }
 }
 
 void Finetuning::load_start() {
@@ -166,14 +168,38 @@ void Finetuning::load_start() {
                                 run.config.model.vocab_size, tokenizer_->vocab_size()));
   }
   padding_id_ = tokenizer_->special_token_id("[PAD]").value_or(0);
-  start_ = {
-      .name = "run", .text = {}, .model = finetuned_config(run.config.model, config_.train.dropout), .tensors = {}};
+  RunConfig changed = run.config;
+  changed.model = finetuned_config(changed.model, config_.train.dropout);
+  if (!options_.model.empty()) {
+    changed = parse_config<RunConfig>(write_config(changed), options_.run.string(), options_.model);
+    if (changed.model.kind != ModelKind::bert) throw UserError("model.kind=gpt: fine-tuning needs an encoder, bert");
+  }
+  start_ = {.name = "run", .text = {}, .model = changed.model, .tensors = {}};
   if (options_.untrained) {
     start_.name = start_.text = "untrained";
   } else {
     start_.tensors = module_state(*run.model);
     start_.text = fmt::format("step {} of the run, {}", run.state.step, checksum_of(start_.tensors));
     load_head();
+  }
+}
+
+/// What --from-mnli begins with must be there for every seed, and be this run's, by this recipe.
+void Finetuning::check_mnli() const {
+  const bool needed =
+      std::any_of(tasks_.begin(), tasks_.end(), [&](const auto* task) { return starts_from_mnli(*task); });
+  if (!needed || is_chosen(kMnli)) return;
+  const GlueTask& mnli = glue_task(kMnli);
+  for (int64_t i = 0; i < options_.seeds; ++i) {
+    const int64_t seed = config_.train.seed + i;
+    const fs::path folder = folder_of(mnli, seed);
+    if (CheckpointFolder(folder / kBestModel).steps().empty()) {
+      throw UserError(fmt::format("--from-mnli: {} has no model of MNLI with seed {} yet; add mnli to --task",
+                                  out_.string(), seed));
+    }
+    const RunPaths paths{folder};
+    const auto made = parse_config<FinetuneRunConfig>(run_config_text(folder), paths.config().string());
+    compare_with_run(paths, write_config(config_of(mnli, start_of(mnli, seed), made.glue.data, seed)), /*begun=*/true);
   }
 }
 
@@ -251,8 +277,8 @@ FinetuneStart Finetuning::start_of(const GlueTask& task, int64_t seed) const {
   const CheckpointFolder checkpoints(folder);
   const auto steps = checkpoints.steps();
   if (steps.empty()) {
-    throw UserError(fmt::format("{}: no model: --from-mnli needs the end of the fine-tuning on MNLI with seed {}",
-                                folder.string(), seed));
+    throw RunError(
+        fmt::format("{}: no model: fine-tuning on MNLI diverged before its first evaluation", folder.string()));
   }
   FinetuneStart start{.name = std::string(kMnli), .text = {}, .model = start_.model, .tensors = {}};
   start.tensors = checkpoints.read_model(steps.back()).tensors;
@@ -261,9 +287,11 @@ FinetuneStart Finetuning::start_of(const GlueTask& task, int64_t seed) const {
   return start;
 }
 
-FinetuneRunConfig Finetuning::config_of(const GlueTask& task, const FinetuneStart& start, int64_t seed) const {
-  FinetuneRunConfig config{
-      .model = start.model, .glue = {.task = std::string(task.name), .start = start.text}, .recipe = config_};
+FinetuneRunConfig Finetuning::config_of(const GlueTask& task, const FinetuneStart& start, const std::string& data,
+                                        int64_t seed) const {
+  FinetuneRunConfig config{.model = start.model,
+                           .glue = {.task = std::string(task.name), .start = start.text, .data = data},
+                           .recipe = config_};
   config.recipe.train.seed = seed;
   return config;
 }
@@ -286,7 +314,7 @@ bool Finetuning::run_task(const GlueTask& task, const StopSignal& stop, Finetune
     const int64_t seed = config_.train.seed + i;
     const FinetuneStart start = start_of(task, seed);
     const auto seed_result = finetune_seed(
-        config_of(task, start, seed), start, data,
+        config_of(task, start, checksums_of(data), seed), start, data,
         {.folder = folder_of(task, seed), .version = options_.version, .terminal = options_.terminal, .stop = &stop});
     if (!seed_result) return false;
     result.seeds.push_back(*seed_result);
@@ -324,7 +352,6 @@ void Finetuning::submit_task(const GlueTask& task, const GlueTask& model_task, c
 }
 
 void Finetuning::submit(const FinetuneOutcome& outcome) const {
-  make_folder(options_.submit);
   for (const auto& result : outcome.results) {
     const GlueTask& task = glue_task(result.task);
     submit_task(task, task, result);
@@ -341,10 +368,16 @@ void Finetuning::submit(const FinetuneOutcome& outcome) const {
 }
 
 FinetuneOutcome Finetuning::run() {
+  if (config_.train.seed > std::numeric_limits<int64_t>::max() - options_.seeds) {
+    throw UserError(fmt::format("train.seed is {}: with --seeds {} the last one would be too large", config_.train.seed,
+                                options_.seeds));
+  }
   choose_tasks();
   load_start();
   limit_length();
+  check_mnli();
   read_all_files();
+  if (!options_.submit.empty()) make_folder(options_.submit);
   set_threads(config_.train.threads);
   make_folder(out_);
   FinetuneOutcome outcome;

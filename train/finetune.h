@@ -16,6 +16,7 @@ struct FinetuneOptions {
   std::filesystem::path run;        // of a pre-trained encoder
   std::string checkpoint = "last";  // load_run.h
   std::string tokenizer;            // run_tokenizer.h
+  std::vector<std::string> model;   // "model.key.path=value": what of the run's model is another one in fine-tuning
   std::vector<std::string> tasks;   // names, or "all": the paper's, as far as the folder has them
   std::string recipe;               // its name
   int64_t seeds = 1;

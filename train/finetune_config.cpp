@@ -96,6 +96,7 @@ void FinetuneConfig::check(Problems& problems) const {
 void GlueRunConfig::keys(Schema& s) {
   s.key("task", task, "the task");
   s.key("start", start, "what the encoder's values were before");
+  s.key("data", data, "checksums of the examples, as token ids with labels");
 }
 
 void FinetuneRunConfig::keys(Schema& s) {

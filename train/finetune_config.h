@@ -58,6 +58,7 @@ struct FinetuneConfig {
 struct GlueRunConfig {
   std::string task;
   std::string start;  // "run step 1000 <checksum of its tensors>", "mnli ...", "untrained"
+  std::string data;   // checksums of the examples as the model reads them: "train 0123... dev 4567..."
 
   void keys(Schema& s);
 };

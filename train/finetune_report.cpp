@@ -45,7 +45,12 @@ ordered_json average_json(const std::vector<TaskResult>& results, Reported which
   return json;
 }
 
-/// In per cent: "81.2", "81.2 ± 0.3".
+/// In per cent, as all below: "81.2".
+std::string cell(double value) {
+  return std::isnan(value) ? kNone : fmt::format("{:.1f}", 100 * value);
+}
+
+/// "81.2", "81.2 ± 0.3".
 std::string cell(const Spread& spread) {
   if (std::isnan(spread.mean)) return kNone;
   return std::isnan(spread.deviation) ? fmt::format("{:.1f}", 100 * spread.mean)
@@ -89,11 +94,11 @@ std::string average_text(const std::vector<TaskResult>& results, Reported which)
   const Average average = average_of(results, which);
   if (average.of.empty()) return "";
   if (average.is_complete()) {
-    return fmt::format("{}: mean of the paper's nine numbers {}, median over the seeds {:.1f}\n", name_of(which),
-                       cell(average.spread), 100 * average.spread.median);
+    return fmt::format("{}: mean of the paper's nine numbers {}, median over the seeds {}\n", name_of(which),
+                       cell(average.spread), cell(average.spread.median));
   }
-  return fmt::format("{}: mean of {} {}, median over the seeds {:.1f}; not the paper's average, which also has {}\n",
-                     name_of(which), fmt::join(average.of, ", "), cell(average.spread), 100 * average.spread.median,
+  return fmt::format("{}: mean of {} {}, median over the seeds {}; not the paper's average, which also has {}\n",
+                     name_of(which), fmt::join(average.of, ", "), cell(average.spread), cell(average.spread.median),
                      fmt::join(average.missing, ", "));
 }
 
@@ -111,13 +116,12 @@ std::string each_score(const std::vector<TaskResult>& results) {
         const auto values = values_of(result, which, score.name);
         const Spread spread = spread_of(values);
         cells.push_back(cell(spread));
-        cells.push_back(std::isnan(spread.median) ? kNone : fmt::format("{:.1f}", 100 * spread.median));
+        cells.push_back(cell(spread.median));
         std::vector<std::string> seeds;
-        for (const double value : values)
-          seeds.push_back(std::isnan(value) ? kNone : fmt::format("{:.1f}", 100 * value));
+        for (const double value : values) seeds.push_back(cell(value));
         cells.push_back(fmt::format("{}", fmt::join(seeds, " ")));
       }
-      cells.push_back(std::isnan(score.value) ? kNone : fmt::format("{:.1f}", 100 * score.value));
+      cells.push_back(cell(score.value));
       cells.push_back(fmt::format("{} of {}", diverged, result.seeds.size()));
       text += row(cells);
     }
@@ -128,7 +132,11 @@ std::string each_score(const std::vector<TaskResult>& results) {
 }  // namespace
 
 ordered_json finetune_json(const FinetuneTitle& title, const std::vector<TaskResult>& results) {
-  ordered_json json = {{"run", title.run}, {"block", title.block}, {"recipe", title.recipe}, {"seeds", title.seeds}};
+  // Paths may be no UTF-8, which JSON has to be.
+  ordered_json json = {{"run", printable(title.run)},
+                       {"block", title.block},
+                       {"recipe", printable(title.recipe)},
+                       {"seeds", title.seeds}};
   json["tasks"] = ordered_json::object();
   for (const auto& result : results) {
     ordered_json task = {{"start", result.start}, {"examples", result.examples}, {"cut", result.cut}};

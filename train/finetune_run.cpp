@@ -75,7 +75,6 @@ class FinetuneRun {
  private:
   bool has_begun() const { return fs::exists(result_file_) || !checkpoints_.steps().empty(); }
   void start();
-  void resume(Checkpoint checkpoint);
   std::vector<int64_t> rows_of(int64_t step) const;
   Batch batch_of(int64_t step) const;
   void one_step();
@@ -84,6 +83,7 @@ class FinetuneRun {
   std::vector<GlueScore> evaluate();
   void evaluate_epoch();
   void save();
+  void require_saved() const;
   SeedResult finish();
   std::vector<GlueScore> best_scores(const std::vector<GlueScore>& last, int64_t best_step);
   void keep_model(int64_t step);
@@ -138,11 +138,11 @@ std::optional<SeedResult> FinetuneRun::run() {
     stopped = place_.stop->received() != 0;
     const bool due = train_.save_every > 0 && state_.step % train_.save_every == 0;
     if (epoch_ends || due || stopped) save();
+    // An epoch that is not on the disk could not be the best one, nor be continued from.
+    if ((epoch_ends || stopped) && !divergence_) require_saved();
   }
   progress_.clear();
   if (stopped && !state_.done && !divergence_) {
-    if (saved_step_ != state_.step) save();
-    if (saved_step_ != state_.step) throw RunError(fmt::format("step {} could not be saved", state_.step));
     spdlog::info("stopped after step {}, saved; the same command continues", state_.step);
     return std::nullopt;
   }
@@ -166,7 +166,11 @@ void FinetuneRun::start() {
     progress_.clear();
     spdlog::warn("{}", problem);
   };
-  if (auto checkpoint = checkpoints_.read_newest(warn)) resume(std::move(*checkpoint));
+  if (const auto checkpoint = checkpoints_.read_newest(warn)) {
+    restore_learner(*learner_, device_, *checkpoint, checkpoints_);
+    state_ = checkpoint->state;
+    saved_step_ = state_.step;
+  }
   state_.train_data = data_.train.checksum();
   state_.tokenizer = data_.tokenizer;
   state_.on_cuda = device_.is_cuda();
@@ -183,16 +187,6 @@ void FinetuneRun::start() {
   spdlog::info("{}: {} examples, {} epochs ({} steps), seed {}, precision {}{}", place_.folder.string(),
                data_.train.size(), train_.epochs, steps_, train_.seed, state_.precision,
                state_.step > 0 ? fmt::format("; continuing after step {}", state_.step) : "");
-}
-
-void FinetuneRun::resume(Checkpoint checkpoint) {
-  if (checkpoint.state.train_data != data_.train.checksum()) {
-    throw UserError(fmt::format("{}: was trained on other examples than {} has now",
-                                checkpoints_.path_of(checkpoint.state.step).string(), data_.task->title));
-  }
-  restore_learner(*learner_, device_, checkpoint, checkpoints_);
-  state_ = checkpoint.state;
-  saved_step_ = state_.step;
 }
 
 std::vector<int64_t> FinetuneRun::rows_of(int64_t step) const {
@@ -319,6 +313,12 @@ void FinetuneRun::save() {
   }
 }
 
+void FinetuneRun::require_saved() const {
+  if (saved_step_ == state_.step) return;
+  throw RunError(fmt::format("{}: step {} could not be saved; the same command continues from the last one that was",
+                             place_.folder.string(), state_.step));
+}
+
 SeedResult FinetuneRun::finish() {
   SeedResult result{.seed = train_.seed,
                     .steps = state_.step,
@@ -394,7 +394,7 @@ Classifier glue_model(const ModelConfig& config, const ClassifierConfig& head, c
     const bool same = found != tensors.end() && found->second.sizes() == tensor.sizes();
     if (same) {
       at::Tensor(tensor).copy_(found->second);
-    } else if (!name.starts_with("head_")) {
+    } else if (!name.starts_with("head_") && name.find(".feedback_") == std::string::npos) {  // branch_gain.h measures
       throw UserError(
           fmt::format("{}: its tensor '{}' is missing or of another shape than this model's", source, name));
     }

@@ -15,9 +15,8 @@ std::string submission_text(const GlueTask& task, std::span<const int64_t> indic
     if (!std::isfinite(predicted[i])) {
       throw RunError(fmt::format("{}: the model's output for example {} is not finite", task.title, indices[i]));
     }
-    text += task.is_regression()
-                ? fmt::format("{}\t{:.3f}\n", indices[i], std::clamp(predicted[i], task.low, task.high))
-                : fmt::format("{}\t{}\n", indices[i], task.labels[static_cast<size_t>(predicted[i])]);
+    text += task.is_regression() ? fmt::format("{}\t{}\n", indices[i], std::clamp(predicted[i], task.low, task.high))
+                                 : fmt::format("{}\t{}\n", indices[i], task.labels[static_cast<size_t>(predicted[i])]);
   }
   return text;
 }

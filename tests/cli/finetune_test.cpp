@@ -88,6 +88,21 @@ TEST_CASE("finetune prints the table, keeps its results, and predicts for the le
   CHECK(json::parse(second.out)["tasks"]["sst2"] == results["tasks"]["sst2"]);
 }
 
+TEST_CASE("a checkpoint that cannot be saved ends fine-tuning with code 1, and the same command goes on",
+          "[program][finetune]") {
+  const std::string command = "finetune bert --task sst2 --glue glue --out full" + kQuick;
+  const Result full = place().run("ulimit -f 200; \"$skipless\" " + command);
+  CHECK(full.code == 1);
+  CHECK_THAT(full.err, Contains("step 3 could not be saved; the same command continues"));
+  CHECK_FALSE(place().exists("full/sst2/seed_0/result.json"));
+  CHECK_FALSE(place().exists("full/results.json"));
+  const Result again = place().run("\"$skipless\" " + command);
+  INFO(again.err);
+  REQUIRE(again.code == 0);
+  CHECK(json::parse(place().text("full/sst2/seed_0/result.json"))["best_step"] == 3);
+  CHECK(place().exists("full/sst2/seed_0/best"));
+}
+
 TEST_CASE("finetune lists its keys, and takes a recipe from a file", "[program][finetune]") {
   const Result keys = finetune("--keys");
   CHECK(keys.code == 0);

@@ -15,20 +15,11 @@ import tempfile
 import torch
 import transformers
 from safetensors.torch import load_file
+from small_bert import write_small_bert
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 STEPS = 50
 TOLERANCE = 1e-8  # of losses up to some 10; rounding in float64, grown over 50 updates
 WORDS = "the firm said that its shares rose by two percent in may while sales fell again last year".split()
-
-
-def small_bert(folder):
-    torch.manual_seed(0)
-    config = transformers.BertConfig(vocab_size=8192, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
-                                     intermediate_size=64, max_position_embeddings=64)
-    transformers.BertModel(config).save_pretrained(folder)
-    tokenizer = (ROOT / "data/tokenizers/english_8192/tokenizer.json").read_text()
-    (folder / "tokenizer.json").write_text(tokenizer)
 
 
 def write_tasks(glue):
@@ -82,8 +73,7 @@ def main():
         work = pathlib.Path(name)
         bert = pathlib.Path(given[0]) if given else work / "bert"
         if not given:
-            bert.mkdir()
-            small_bert(bert)
+            write_small_bert(bert)
         subprocess.run([skipless, "convert", bert, work / "run"], check=True, stdout=subprocess.DEVNULL)
         if not (work / "run/tokenizer.json").exists():
             (work / "run/tokenizer.json").write_text((bert / "tokenizer.json").read_text())

@@ -127,7 +127,10 @@ TEST_CASE("a seed that diverged has no last score, is null in JSON, and leaves t
   CHECK(json["tasks"]["sst2"]["runs"][2]["diverged"]["tensor"] == "block_0.w_k");
   CHECK(json["average"]["last"]["mean"].is_null());
   CHECK(json["average"]["best"]["is_the_papers"] == true);
-  CHECK_THAT(finetune_table(kTitle, results), Catch::Contains("1 of 3"));
+  CHECK_THAT(finetune_table(kTitle, results), Catch::Contains("1 of 3") && !Catch::Contains("nan"));
+  FinetuneTitle title = kTitle;
+  title.run = "run\xff";  // a file's name may be any bytes, JSON must be UTF-8
+  CHECK_THAT(finetune_json(title, results).dump(), Catch::Contains("\\xff"));
 }
 
 TEST_CASE("the result of a seed is read back as it was written, and another file is refused", "[finetune]") {

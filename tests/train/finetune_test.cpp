@@ -343,6 +343,39 @@ TEST_CASE("RTE and STS-B begin with the model of MNLI when asked, each seed with
   const auto config = test::read_all(place.at("out/rte_from_mnli/seed_0/config.yaml"));
   CHECK_THAT(config, Catch::Contains("start: \"step 5 on MNLI, ") || Catch::Contains("start: step 5 on MNLI, "));
   CHECK_FALSE(fs::exists(place.at("out/rte")));
+
+  options.tasks = {"stsb"};
+  options.seeds = 2;
+  CHECK_THAT(error_of(place.config({"train.epochs=1"}), options), Catch::Contains("no model of MNLI with seed 1"));
+  options.seeds = 1;
+  CHECK_THAT(error_of(place.config({"train.epochs=1", "train.lr=0.02"}), options), Catch::Contains("train.lr is 0.01"));
+  test::write_encoder(place.at("run"), "bert", ", init_std: 0.03");
+  CHECK_THAT(error_of(place.config({"train.epochs=1"}), options), Catch::Contains("model.init_std is 0.02"));
+  CHECK_FALSE(fs::exists(place.at("out/stsb_from_mnli")));
+}
+
+TEST_CASE("scores of other examples are not taken for these", "[finetune]") {
+  const Place place;
+  finetune(place.config({"train.epochs=1"}), place.options({"sst2"}));
+  const auto dev = test::read_all(place.at("glue/SST-2/dev.tsv"));
+  place.folder().write("glue/SST-2/dev.tsv", dev + "one more\t1\n");
+  CHECK_THAT(error_of(place.config({"train.epochs=1"}), place.options({"sst2"})),
+             Catch::Contains("glue.data is train"));
+}
+
+TEST_CASE("seeds that no number holds are refused", "[finetune]") {
+  const Place place;
+  auto options = place.options({"sst2"});
+  options.seeds = 2;
+  CHECK_THAT(error_of(place.config({"train.seed=9223372036854775807"}), options), Catch::Contains("too large"));
+}
+
+TEST_CASE("a folder for the leaderboard that is none is told before the first step", "[finetune]") {
+  const Place place;
+  auto options = place.options({"sst2"});
+  options.submit = place.folder().write("file", "");
+  CHECK_THROWS_WITH(finetune(place.config(), options), Catch::Contains("file"));
+  CHECK_FALSE(fs::exists(place.at("out")));
 }
 
 TEST_CASE("the leaderboard's files have the names and the labels that it wants", "[finetune]") {
@@ -385,6 +418,17 @@ TEST_CASE("mistakes are told before the first step", "[finetune]") {
     CHECK_THAT(error_of(config, place.options({"ax"})), Catch::Contains("no training data"));
     fs::remove_all(place.at("glue"));
     CHECK_THAT(error_of(config, place.options({"all"})), Catch::Contains("is not a folder"));
+  }
+  SECTION("a model that the run's tensors do not fit, or that is none") {
+    auto options = place.options({"sst2"});
+    options.model = {"model.d_ff=64"};
+    CHECK_THAT(error_of(config, options), Catch::Contains("'block_0.feed_forward.w_1' is missing or of another shape"));
+    options.model = {"model.sas_p.beta_fff=1"};
+    CHECK_THAT(error_of(config, options), Catch::Contains("did you mean 'beta_ff'?"));
+    options.model = {"model.kind=gpt"};
+    CHECK_THAT(error_of(config, options), Catch::Contains("needs an encoder"));
+    options.model = {"model.sas_p.beta_ff.feedback.power=0.5"};
+    CHECK_THAT(error_of(config, options), Catch::Contains("trained or adjusted, not both"));
   }
   SECTION("no test file to predict") {
     fs::remove(place.at("glue/RTE/test.tsv"));
@@ -435,9 +479,21 @@ TEST_CASE("an untrained model of the same shape is a start too", "[finetune]") {
                    kept_model(place.at("run/finetune/small_untrained/sst2/seed_0"))));
 }
 
+TEST_CASE("gains of the run's model follow feedback in fine-tuning when asked", "[finetune]") {
+  const Place place;
+  auto options = place.options({"sst2"});
+  options.model = {"model.sas_p.beta_ff.trainable=false", "model.sas_p.beta_ff.feedback.power=0.5"};
+  finetune(place.config({"train.epochs=1"}), options);
+  const auto tensors = kept_model(place.at("out/sst2/seed_0"));
+  CHECK(tensors.at("block_0.beta_ff.feedback_target").item<double>() > 0);
+  CHECK(tensors.at("block_0.beta_ff.value").item<float>() != 0.1F);
+  CHECK_FALSE(tensors.contains("block_0.beta_sa.feedback_target"));
+  CHECK_THAT(test::read_all(place.at("out/sst2/seed_0/config.yaml")), Catch::Contains("power: 0.5"));
+}
+
 TEST_CASE("labels are written by name, numbers within their range", "[finetune]") {
   CHECK(submission_text(glue_task("stsb"), std::vector<int64_t>{0, 1, 2}, std::vector<double>{-0.25, 2.71828, 6}) ==
-        "index\tprediction\n0\t0.000\n1\t2.718\n2\t5.000\n");
+        "index\tprediction\n0\t0\n1\t2.71828\n2\t5\n");
   CHECK(submission_text(glue_task("mnli"), std::vector<int64_t>{7, 8, 9}, std::vector<double>{0, 1, 2}) ==
         "index\tprediction\n7\tentailment\n8\tneutral\n9\tcontradiction\n");
   CHECK(submission_text(glue_task("cola"), std::vector<int64_t>{0}, std::vector<double>{1}) ==
