@@ -180,6 +180,9 @@ void Finetuning::load_start() {
   } else {
     start_.tensors = module_state(*run.model);
     start_.text = fmt::format("step {} of the run, {}", run.state.step, checksum_of(start_.tensors));
+    if (!options_.model.empty()) {  // whether its tensors still fit
+      glue_model(start_.model, config_.head, *tasks_.front(), start_.tensors, options_.run.string());
+    }
     load_head();
   }
 }

@@ -166,7 +166,7 @@ void FinetuneRun::start() {
     progress_.clear();
     spdlog::warn("{}", problem);
   };
-  if (const auto checkpoint = checkpoints_.read_newest(warn)) {
+  if (auto checkpoint = checkpoints_.read_newest(warn)) {
     restore_learner(*learner_, device_, *checkpoint, checkpoints_);
     state_ = checkpoint->state;
     saved_step_ = state_.step;

@@ -360,7 +360,7 @@ TEST_CASE("scores of other examples are not taken for these", "[finetune]") {
   const auto dev = test::read_all(place.at("glue/SST-2/dev.tsv"));
   place.folder().write("glue/SST-2/dev.tsv", dev + "one more\t1\n");
   CHECK_THAT(error_of(place.config({"train.epochs=1"}), place.options({"sst2"})),
-             Catch::Contains("glue.data is train"));
+             Catch::Contains("glue.data is \"train"));
 }
 
 TEST_CASE("seeds that no number holds are refused", "[finetune]") {
