@@ -58,6 +58,12 @@ std::optional<std::size_t> find_invalid_utf8(std::string_view text) {
   return std::nullopt;
 }
 
+std::string_view without_byte_order_mark(std::string_view text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
+  return text;
+}
+
 std::size_t utf8_character(std::string_view text, char32_t& code) {
   const std::size_t length = text.empty() ? 0 : sequence_length(text, 0);
   std::size_t start = 0;

@@ -12,6 +12,9 @@ namespace skipless {
 /// Byte offset of the first sequence that is not valid UTF-8; nothing when all of `text` is valid. NUL bytes are valid.
 std::optional<std::size_t> find_invalid_utf8(std::string_view text);
 
+/// `text` without the byte order mark that some editors put before the first line.
+std::string_view without_byte_order_mark(std::string_view text);
+
 /// Length in bytes of the character that `text` begins with, its code point in `code`; 0 where it is invalid or there
 /// is none.
 std::size_t utf8_character(std::string_view text, char32_t& code);

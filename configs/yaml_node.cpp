@@ -21,7 +21,6 @@ namespace {
 
 constexpr std::size_t kDeepest = 16;
 constexpr std::size_t kMostLines = 10;  // of one key, in its message
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 // Thrown out of yaml-cpp's event loop, so that a tower of brackets is left at its 17th floor.
 struct TooDeep {
@@ -281,7 +280,7 @@ std::optional<YamlNode> parse_yaml(std::string_view text, ProblemReport& report)
     report.at_source(fmt::format("{} bytes; a config has at most {}", text.size(), kLargestConfig));
     return std::nullopt;
   }
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  text = without_byte_order_mark(text);
   if (has_bad_bytes(text, report)) return std::nullopt;
   report_directives(text, report);
 

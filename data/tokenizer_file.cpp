@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string_view>
 
 #include "configs/error.h"
 #include "configs/utf8.h"
 #include "data/mapped_file.h"
 #include "data/strict_json.h"
+#include "data/text_lines.h"
 #include "data/tokenizer_json.h"
 #include "data/wordpiece_json.h"
 #include "data/wordpiece_tokenizer.h"
@@ -17,15 +17,13 @@ namespace skipless {
 namespace {
 
 void read_merges_txt(std::string_view text, const std::string& file, BpeContent& content) {
-  if (const auto invalid = find_invalid_utf8(text)) {
-    throw UserError(fmt::format("tokenizer '{}': not valid UTF-8 at byte {}", file, *invalid));
+  if (const auto invalid = find_invalid_line(text)) {
+    throw UserError(fmt::format("tokenizer '{}', line {}: {}", file, invalid->number, invalid->problem));
   }
+  text = without_byte_order_mark(text);
   std::size_t number = 0;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.ends_with('\r')) line.remove_suffix(1);
+    const std::string_view line = take_line(text);
     ++number;
     if (number == 1 && line.starts_with("#version")) continue;
     auto merge = split_merge(line);

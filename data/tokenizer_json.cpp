@@ -65,8 +65,9 @@ void read_model(const TokenizerObject& root, TokenizerReading& reading, BpeConte
   // Files of old versions name no type; only BPE has merges.
   const json* type = model.find("type");
   if (type != nullptr && *type != "BPE") {
+    // Nothing else of such a file is as BPE has it: the type alone is what its user should hear about.
     model.unsupported("type", "\"BPE\" or \"WordPiece\"");
-    return;
+    reading.finish();
   }
   model.only({"type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk",
               "byte_fallback", "ignore_merges", "vocab", "merges"});
@@ -98,7 +99,7 @@ BpeContent parse_tokenizer_json(const json& value, const std::string& file) {
   const TokenizerObject root(value, reading, "");
   BpeContent content;
   content.source = file;
-  // The model first: its type is what a user who gives another kind of tokenizer should hear about.
+  // The model first: one of another type ends the reading.
   read_model(root, reading, content);
   root.only({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor",
              "decoder", "model"});

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -11,6 +10,7 @@
 #include "configs/error.h"
 #include "configs/utf8.h"
 #include "data/strict_json.h"
+#include "data/text_lines.h"
 #include "data/tokenizer_object.h"
 
 namespace skipless {
@@ -176,17 +176,15 @@ WordPieceContent parse_wordpiece_json(const json& value, const std::string& file
 }
 
 WordPieceContent parse_vocab_txt(std::string_view text, const std::string& file) {
-  if (const auto invalid = find_invalid_utf8(text)) {
-    throw UserError(fmt::format("tokenizer '{}': not valid UTF-8 at byte {}", file, *invalid));
+  if (const auto invalid = find_invalid_line(text)) {
+    throw UserError(fmt::format("tokenizer '{}', line {}: {}", file, invalid->number, invalid->problem));
   }
+  text = without_byte_order_mark(text);
   WordPieceContent content;
   content.source = file;
   std::unordered_map<std::string, std::int64_t> lines;
   for (std::int64_t id = 0; !text.empty(); ++id) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.ends_with('\r')) line.remove_suffix(1);
+    const std::string_view line = take_line(text);
     if (line.empty()) throw UserError(fmt::format("tokenizer '{}', line {}: empty, expected a token", file, id + 1));
     const auto [place, is_new] = lines.emplace(line, id);
     if (!is_new) {

@@ -16,7 +16,8 @@ bool is_wordpiece(const nlohmann::json& root);
 /// value.
 WordPieceContent parse_wordpiece_json(const nlohmann::json& root, const std::string& file);
 
-/// One token a line, its id the number of lines before it. UserError for an empty line and a token that stands twice.
+/// One token a line, its id the number of lines before it; a byte order mark is no part of the first. UserError, naming
+/// the line, for one that is empty or not UTF-8, and for a token that stands twice.
 WordPieceContent parse_vocab_txt(std::string_view text, const std::string& file);
 
 /// The settings of a tokenizer_config.json beside a vocab.txt.

@@ -20,6 +20,13 @@ TEST_CASE("every code point is valid UTF-8 and read back", "[utf8]") {
   CHECK(at == all.size());
 }
 
+TEST_CASE("a byte order mark is left out before a text, and nowhere else", "[utf8]") {
+  CHECK(without_byte_order_mark("\xEF\xBB\xBF\xEF\xBB\xBFtext") == "\xEF\xBB\xBFtext");
+  CHECK(without_byte_order_mark("text") == "text");
+  CHECK(without_byte_order_mark("\xEF\xBB") == "\xEF\xBB");
+  CHECK(without_byte_order_mark("").empty());
+}
+
 TEST_CASE("the offset of the first invalid sequence is found", "[utf8]") {
   const std::string bad[] = {"\x80"s,
                              "\xC0\x80"s,

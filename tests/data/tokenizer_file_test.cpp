@@ -1,5 +1,7 @@
 #include "data/tokenizer_file.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -142,6 +144,20 @@ TEST_CASE("what a tokenizer.json asks for and is not supported is refused by nam
   CHECK_THAT(message, Contains("'normalizer'") && Contains("'model.byte_fallback'"));  // all at once
 }
 
+TEST_CASE("of a tokenizer.json of another model its type alone is named, with those that are read",
+          "[tokenizer_file]") {
+  const TemporaryFolder folder;
+  for (const std::string type : {"Unigram", "WordLevel"}) {
+    json root = small_json();
+    root["model"] = {{"type", type}, {"vocab", json::object()}};
+    root["decoder"] = {{"type", "WordPiece"}};
+    root["post_processor"] = {{"type", "TemplateProcessing"}};
+    CHECK_THAT(refusal_of(folder, root.dump()),
+               Catch::EndsWith(
+                   fmt::format(R"(is not supported: 'model.type' is "{}" (supported: "BPE" or "WordPiece"))", type)));
+  }
+}
+
 TEST_CASE("malformed tokenizer files are refused with their place", "[tokenizer_file]") {
   const TemporaryFolder folder;
   const auto with = [&](const std::function<void(json&)>& change) {
@@ -193,6 +209,13 @@ TEST_CASE("malformed tokenizer files are refused with their place", "[tokenizer_
   CHECK_THAT(user_error_of([&] { read_tokenizer(folder.path() / "pair"); }), Contains("merges.txt', line 3"));
   folder.write("pair/merges.txt", "a b c\n");
   CHECK_THAT(user_error_of([&] { read_tokenizer(folder.path() / "pair"); }), Contains("merges.txt', line 1"));
+  folder.write("pair/merges.txt", "a b\nb \xFF\n");
+  CHECK_THAT(user_error_of([&] { read_tokenizer(folder.path() / "pair"); }),
+             Contains("merges.txt', line 2: not UTF-8: byte 0xFF at offset 6"));
+  folder.write("pair/merges.txt",
+               "\xEF\xBB\xBF"
+               "a b\n");
+  CHECK(read_tokenizer(folder.path() / "pair")->encode("ab") == std::vector<std::int32_t>{2});
   folder.write("pair/merges.txt", "a b");  // no newline at the end
   CHECK(read_tokenizer(folder.path() / "pair")->encode("ab") == std::vector<std::int32_t>{2});
 }

@@ -255,6 +255,7 @@ TEST_CASE("a vocab.txt is read as a WordPiece, with the settings beside it", "[w
   folder.write("bert/vocab.txt", lines);
   CHECK(read_tokenizer(folder.path() / "bert")->hash() == expected);
   CHECK(read_tokenizer(folder.write("other/words.txt", lines_crlf))->hash() == expected);
+  CHECK(read_tokenizer(folder.write("other/mark.txt", "\xEF\xBB\xBF" + lines))->hash() == expected);
   CHECK(read_tokenizer(folder.write("again.json", tokenizer_json_of(folder.path() / "bert")))->hash() == expected);
 
   folder.write("bert/tokenizer_config.json", R"({"do_lower_case": false, "tokenize_chinese_chars": false,
@@ -277,7 +278,7 @@ TEST_CASE("a vocab.txt is read as a WordPiece, with the settings beside it", "[w
   CHECK_THAT(vocabulary("[UNK]\na\na\n"), Contains("broken.txt', line 3: \"a\" stands in line 2"));
   CHECK_THAT(vocabulary("[UNK]\n\na\n"), Contains("line 2: empty"));
   CHECK_THAT(vocabulary("a\nb\n"), Contains("unknown token \"[UNK]\" is not in the vocabulary"));
-  CHECK_THAT(vocabulary("[UNK]\n\xFF\n"), Contains("not valid UTF-8 at byte 6"));
+  CHECK_THAT(vocabulary("[UNK]\n\xFF\n"), Contains("broken.txt', line 2: not UTF-8: byte 0xFF at offset 6"));
   CHECK_THAT(vocabulary(""), Contains("empty"));
 }
 
