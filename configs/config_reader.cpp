@@ -12,6 +12,7 @@
 
 #include "configs/config_file.h"
 #include "configs/key_value.h"
+#include "configs/nearest.h"
 #include "configs/overrides.h"
 #include "configs/printable.h"
 #include "configs/synonyms.h"
@@ -81,9 +82,13 @@ class KnownKeys {
       const std::vector<std::string>& paths = paths_of_.at(*near);
       return {fmt::format("unknown key (did you mean '{}'?)", fmt::join(few(paths), "' or '")), paths};
     }
-    return {fmt::format("unknown key; known {}: {}", section.empty() ? "at the top" : "in " + section,
-                        fmt::join(leaves(section), ", ")),
-            {}};
+    return unknown_at_its_level(section);
+  }
+
+  // The longest part of `path` that is a key or a section; "" stands for the top.
+  std::string known_part(std::string path) const {
+    while (!path.empty() && !is_section_.contains(path)) path = split_leaf(path).first;
+    return path;
   }
 
  private:
@@ -99,6 +104,23 @@ class KnownKeys {
   std::vector<std::string> leaves(const std::string& section) const {
     const auto found = leaves_in_.find(section);
     return found == leaves_in_.end() ? std::vector<std::string>{} : found->second;
+  }
+
+  // What is known where a path that nothing resembles leaves what the Config lists: at `section`, or, if there is no
+  // such section, at the nearest one above it.
+  UnknownKey unknown_at_its_level(const std::string& section) const {
+    const std::string level = known_part(section);
+    const std::vector<std::string> known = leaves(level);
+    const std::string list =
+        fmt::format("known {}: {}", level.empty() ? "at the top" : "in " + level, fmt::join(known, ", "));
+    if (level == section) return {fmt::format("unknown key; {}", list), {}};
+    const std::size_t begin = level.empty() ? 0 : level.size() + 1;
+    const std::string name = section.substr(begin, section.find('.', begin) - begin);
+    std::vector<std::string> meant;
+    if (const auto near = nearest_name(name, known)) meant.push_back(section.substr(0, begin) + *near);
+    return {fmt::format("unknown key: '{}' is no section{}; {}", section.substr(0, begin + name.size()),
+                        did_you_mean(name, known), list),
+            meant};
   }
 
   static std::vector<std::string> few(std::vector<std::string> paths) {
@@ -278,8 +300,8 @@ class ConfigReader : public Schema {
 
   std::string unknown_override(const std::string& path) {
     const auto [section, leaf] = split_leaf(path);
-    if (known_.is_key(section)) {
-      return message_for({fmt::format("'{}' is one value, not a section", section), {section}});
+    if (const std::string known = known_.known_part(section); known_.is_key(known)) {
+      return message_for({fmt::format("'{}' is one value, not a section", known), {known}});
     }
     return message_for(known_.unknown(section, leaf));
   }

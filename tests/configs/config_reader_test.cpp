@@ -120,6 +120,17 @@ TEST_CASE("all problems come at once and by line", "[configs]") {
   }
 }
 
+TEST_CASE("below what is no section, the keys of the nearest level that there is are listed", "[configs]") {
+  const auto of = [](const std::string& argument) { return mistake("{}", {argument}); };
+  CHECK(
+      of("glue.colour=1") ==
+      "command line: 'glue.colour=1': unknown key: 'glue' is no section; known at the top: name, files, model, train");
+  CHECK_THAT(of("modle.colour=1"), Contains("'modle' is no section (did you mean 'model'?); known at the top: name"));
+  CHECK_THAT(of("model.glue.colour=1"), Contains("'model.glue' is no section; known in model: n_layer, n_head"));
+  CHECK_THAT(of("model.glue.deep.colour=1"), Contains("'model.glue' is no section; known in model: n_layer, n_head"));
+  CHECK_THAT(of("model.gain.colour.x=1"), Contains("'model.gain' is one value, not a section"));
+}
+
 TEST_CASE("a key in the wrong section is told where it belongs", "[configs]") {
   CHECK_THAT(mistake("learning_rate: 1\n"),
              Contains(":1: learning_rate: unknown key here; it belongs in section train, as train.learning_rate"));
