@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,10 +17,13 @@
 #include "cli/export_run.h"
 #include "cli/not_empty.h"
 #include "configs/atomic_file.h"
+#include "configs/config_check.h"
 #include "configs/config_file.h"
 #include "configs/error.h"
+#include "configs/printable.h"
 #include "data/prepared_data.h"
 #include "data/tokenizer_file.h"
+#include "models/convert/checked_config.h"
 #include "models/convert/formats.h"
 #include "models/convert/json_file.h"
 #include "models/make_model.h"
@@ -85,7 +90,23 @@ json read_settings(const fs::path& file) {
   return inside ? settings["config"] : settings;
 }
 
-ImportedModel import(const ConvertOptions& options, const fs::path& weights) {
+/// A run's weights are float32. That is said of the file's own tensors: behind the import they have our names.
+void require_float32(const std::map<std::string, at::Tensor>& tensors, const fs::path& weights) {
+  for (const auto& [name, tensor] : tensors) {
+    if (tensor.scalar_type() != at::kDouble || tensor.to(at::kFloat).to(at::kDouble).equal(tensor)) continue;
+    throw UserError(fmt::format(
+        "{}: tensor {} is float64, and holds values that float32, in which a run keeps its weights, cannot hold; save "
+        "it as float32",
+        weights.string(), in_quotes(name)));
+  }
+}
+
+struct Import {
+  std::string settings;  // the file that they are from
+  ImportedModel model;
+};
+
+Import import(const ConvertOptions& options, const fs::path& weights) {
   const auto config = config_file(options, weights);
   const auto settings = read_settings(config);
   const ForeignFormat* format = options.from == "auto" ? format_of(settings) : nullptr;
@@ -98,15 +119,20 @@ ImportedModel import(const ConvertOptions& options, const fs::path& weights) {
     throw UserError(
         fmt::format("{}: not the settings of {}; if it is one of them, say so with --from", config.string(), marks));
   }
-  return format->import(settings, read_safetensors(weights).tensors,
-                        {.weights = weights.string(), .settings = config.string()});
+  auto tensors = read_safetensors(weights).tensors;
+  require_float32(tensors, weights);
+  return {.settings = config.string(),
+          .model =
+              format->import(settings, std::move(tensors), {.weights = weights.string(), .settings = config.string()})};
 }
 
-RunConfig run_config(const ConvertOptions& options, const ModelConfig& model) {
+/// `settings`: the file that a problem is the fault of.
+RunConfig run_config(const ConvertOptions& options, const ModelConfig& model, const std::string& settings) {
   RunConfig config;
   config.model = model;
   config.data.folder = options.data.empty() ? kNoData : options.data;
-  config.resolve();
+  config.train.eval_tokens = std::max(config.train.eval_tokens, model.context_length);
+  require_none(problems_of(config), {}, settings);
   return config;
 }
 
@@ -145,11 +171,11 @@ std::optional<FoundTokenizer> find_tokenizer(const ConvertOptions& options, Impo
 
 void import_run(const ConvertOptions& options) {
   if (is_run(options.out)) throw UserError(fmt::format("'{}' is a run already; choose another folder", options.out));
-  auto imported = import(options, weights_file(options.in));
+  auto [settings, imported] = import(options, weights_file(options.in));
   const auto tokenizer = find_tokenizer(options, imported);
   Checkpoint checkpoint;
   if (tokenizer) checkpoint.state.tokenizer = tokenizer->hash;
-  const auto text = write_config(run_config(options, imported.config));
+  const auto text = write_config(run_config(options, imported.config, settings));
 
   const auto model = make_model(imported.config);
   load_module_state(*model, imported.tensors, options.in);
@@ -191,13 +217,15 @@ void add_convert(CLI::App& app) {
   command
       ->add_option("in", options->in,
                    "A .safetensors file, or a folder with model.safetensors and config.json; with --to, a run")
-      ->required();
-  command->add_option("out", options->out, "Folder to write")->required();
+      ->required()
+      ->check(not_empty());
+  command->add_option("out", options->out, "Folder to write")->required()->check(not_empty());
   auto* from = command->add_option("--from", options->from, fmt::format("auto: by the settings; {}", meanings))
                    ->check(CLI::IsMember(sources))
                    ->capture_default_str();
   auto* config =
-      command->add_option("--config", options->config, "Its settings, JSON; default: config.json or X.json beside X");
+      command->add_option("--config", options->config, "Its settings, JSON; default: config.json or X.json beside X")
+          ->check(not_empty());
   auto* data =
       command->add_option("--data", options->data, "Folder that 'skipless prepare' wrote with the model's tokenizer")
           ->check(not_empty());

@@ -6,6 +6,7 @@
 
 #include "configs/error.h"
 #include "models/blocks/post_ln.h"
+#include "models/convert/checked_config.h"
 #include "models/convert/expressed.h"
 #include "models/convert/json_settings.h"
 
@@ -22,6 +23,24 @@ constexpr const char* kBertHeadBias = "cls.predictions.bias";
 constexpr const char* kBertDecoderBias = "cls.predictions.decoder.bias";
 constexpr const char* kBertClassifier = "classifier.weight";
 constexpr const char* kBertPooler = "bert.pooler.dense.weight";
+
+constexpr KeyOrigin kOrigins[] = {{"model.n_layer", "num_hidden_layers"},
+                                  {"model.d_model", "hidden_size"},
+                                  {"model.n_head", "num_attention_heads"},
+                                  {"model.d_ff", "intermediate_size"},
+                                  {"model.vocab_size", "vocab_size"},
+                                  {"model.context_length", "max_position_embeddings"},
+                                  {"model.n_positions", "max_position_embeddings"},
+                                  {"model.n_token_types", "type_vocab_size"},
+                                  {"model.padding_id", "pad_token_id"},
+                                  {"model.norm_eps", "layer_norm_eps"},
+                                  {"model.embedding_norm_eps", "layer_norm_eps"},
+                                  {"model.final_norm_eps", "layer_norm_eps"},
+                                  {"model.init_std", "initializer_range"},
+                                  {"model.dropout.embedding", "hidden_dropout_prob"},
+                                  {"model.dropout.branch", "hidden_dropout_prob"},
+                                  {"model.dropout.attention", "attention_probs_dropout_prob"},
+                                  {"head.dropout", "classifier_dropout"}};
 
 class BertMapBuilder {
  public:
@@ -124,9 +143,7 @@ ModelConfig model_config(const json& file, bool mlm, const std::string& source) 
   config.context_length = *config.n_positions;
   config.n_token_types = s.at("type_vocab_size").is_null() ? 2 : s.count("type_vocab_size");
   // An absent key stands for their default, 0; null for none.
-  if (!file.contains("pad_token_id") || !s.at("pad_token_id").is_null()) {
-    config.padding_id = static_cast<int64_t>(s.number("pad_token_id", 0));
-  }
+  config.padding_id = file.contains("pad_token_id") ? s.id("pad_token_id") : 0;
   config.norm = config.embedding_norm = config.final_norm = NormKind::layer_norm;
   config.norm_eps = config.embedding_norm_eps = config.final_norm_eps = s.number("layer_norm_eps", 1e-12);
   config.activation = activation(s);
@@ -136,20 +153,28 @@ ModelConfig model_config(const json& file, bool mlm, const std::string& source) 
   config.init_std = s.number("initializer_range", 0.02);
   const double hidden = s.number("hidden_dropout_prob", 0.1);
   config.dropout = {.embedding = hidden, .attention = s.number("attention_probs_dropout_prob", 0.1), .branch = hidden};
-  finish_config(config, source);
+  finish_config(config, kOrigins, source);
   return config;
 }
 
+/// Whether the names are those of an encoder alone.
+bool is_bare(const Tensors& theirs) {
+  return theirs.count("embeddings.word_embeddings.weight") > 0;
+}
+
 /// The names of a masked language model, whatever the file holds and however old it is.
-Tensors with_usual_names(Tensors theirs) {
-  const bool bare = theirs.count("embeddings.word_embeddings.weight") > 0;
+Tensors with_usual_names(Tensors theirs, const std::string& source) {
+  const bool bare = is_bare(theirs);
   Tensors named;
   for (auto& [given, tensor] : theirs) {
     std::string name = bare ? kBertPrefix + given : given;
     for (const auto& [old, usual] : {std::pair{".gamma", ".weight"}, std::pair{".beta", ".bias"}}) {
       if (name.ends_with(old)) name.replace(name.size() - std::string_view(old).size(), std::string::npos, usual);
     }
-    if (!name.ends_with("embeddings.position_ids")) named.emplace(name, std::move(tensor));
+    if (name.ends_with("embeddings.position_ids")) continue;
+    if (!named.emplace(name, std::move(tensor)).second) {
+      throw UserError(fmt::format("{}: tensor '{}' stands there under another name, '{}', too", source, given, name));
+    }
   }
   return named;
 }
@@ -203,11 +228,13 @@ bool is_bert_config(const json& settings) {
   return settings.is_object() && settings.contains("model_type") && settings["model_type"] == "bert";
 }
 
-ImportedModel import_bert(const json& settings, Tensors theirs, const ImportSource& source) {
+ImportedModel import_bert(const json& settings, Tensors theirs, const ImportSource& given) {
+  const auto source = is_bare(theirs) ? with_prefix(given, kBertPrefix) : given;
   ImportedModel result;
-  theirs = with_usual_names(std::move(theirs));
+  theirs = with_usual_names(std::move(theirs), given.weights);
   const bool mlm = theirs.count("cls.predictions.transform.dense.weight") > 0;
   result.config = model_config(settings, mlm, source.settings);
+  require_layers(result.config.n_layer, theirs, "num_hidden_layers", given);
   drop_next_sentences(theirs, mlm, result.notes);
   if (result.config.tied_head) merge_tied_head(theirs, kBertEmbedding, kBertDecoder, source.weights);
   if (mlm && result.config.tied_head) merge_tied_head(theirs, kBertHeadBias, kBertDecoderBias, source.weights);
@@ -220,6 +247,7 @@ ImportedModel import_bert(const json& settings, Tensors theirs, const ImportSour
     const JsonSettings s(settings, source.settings);
     result.head = SequenceHead{.config = {.hidden_width = {}}, .labels = {}, .tensors = {}};
     result.head->config.dropout = s.number("classifier_dropout", result.config.dropout.branch);
+    check_head(result.head->config, kOrigins, source.settings);
     if (classifies) {
       result.head->config.n_labels = classes->second.size(0);
       result.head->labels = labels(s, result.head->config.n_labels);

@@ -13,6 +13,7 @@
 
 #include "configs/error.h"
 #include "models/convert/block_parts.h"
+#include "models/convert/checked_config.h"
 #include "models/convert/expressed.h"
 #include "models/convert/json_settings.h"
 
@@ -25,6 +26,23 @@ using nlohmann::json;
 constexpr const char* kEmbedding = "encoder.embedding.word_embedding.weight";
 constexpr const char* kDecoder = "decoder.weight";
 constexpr const char* kLearnedPositions = "encoder.embedding.pos_embedding.embedding.weight";
+
+constexpr KeyOrigin kOrigins[] = {{"model.n_layer", "arch.num_transformer_layers"},
+                                  {"model.d_model", "arch.hidden_size"},
+                                  {"model.n_head", "arch.attention.num_attention_heads"},
+                                  {"model.d_ff", "arch.intermed_size"},
+                                  {"model.context_length", "arch.embedding.max_seq_length"},
+                                  {"model.n_positions", "arch.embedding.max_seq_length"},
+                                  {"model.padding_id", "arch.embedding.pad_token_id"},
+                                  {"model.norm_eps", "arch.norm_eps"},
+                                  {"model.embedding_norm_eps", "arch.norm_eps"},
+                                  {"model.final_norm_eps", "arch.norm_eps"},
+                                  {"model.init_std", "arch.init.std"},
+                                  {"model.dropout.embedding", "arch.embedding.dropout_prob"},
+                                  {"model.dropout.attention", "arch.attention.dropout_prob"},
+                                  {"model.dropout.branch", "arch.hidden_dropout_prob"},
+                                  {"head.hidden_width", "arch.classification_head.head_dim"},
+                                  {"head.dropout", "arch.classification_head.classifier_dropout"}};
 
 template <class Value>
 using Names = std::array<std::pair<std::string_view, Value>, 3>;
@@ -221,9 +239,7 @@ ModelConfig model_config(const json& file, const FileFacts& facts, const std::st
   config.n_positions = facts.n_positions > 0 ? facts.n_positions : embedding.count("max_seq_length");
   config.context_length = *config.n_positions;
   config.positions = choice(embedding, "pos_embedding", kPositions);
-  if (!embedding.at("pad_token_id").is_null()) {
-    config.padding_id = static_cast<int64_t>(embedding.number("pad_token_id", 0));
-  }
+  config.padding_id = embedding.id("pad_token_id");
   if (embedding.count("embedding_dim") != config.d_model) embedding.wrong("embedding_dim", "hidden_size");
   config.norm = facts.norms ? NormKind::layer_norm : NormKind::none;
   config.embedding_norm = embedding.flag("normalization", false) ? NormKind::layer_norm : NormKind::none;
@@ -239,7 +255,7 @@ ModelConfig model_config(const json& file, const FileFacts& facts, const std::st
   config.dropout = {.embedding = embedding.number("dropout_prob", 0),
                     .attention = attention.number("dropout_prob", 0),
                     .branch = arch.number("hidden_dropout_prob", 0)};
-  finish_config(config, source);
+  finish_config(config, kOrigins, source);
   return config;
 }
 
@@ -261,6 +277,15 @@ FileFacts facts_of(const Tensors& theirs, const std::string& family, const Impor
   return facts;
 }
 
+/// The map has a piece for each head of each layer, and so many heads as the settings name there may be only if the
+/// file has the width for them.
+void require_width(const Tensors& theirs, int64_t d_model, const ImportSource& source) {
+  const auto& embedding = theirs.at(kEmbedding);
+  if (embedding.size(1) == d_model) return;
+  throw UserError(fmt::format("{}: arch.hidden_size is {}, but tensor '{}' of {} has the shape {}", source.settings,
+                              d_model, kEmbedding, source.weights, shape_text(embedding.sizes())));
+}
+
 std::optional<ClassifierConfig> classifier_config(const json& file, const Tensors& theirs, const std::string& source) {
   const auto last = theirs.find("head.weight");
   if (last == theirs.end()) return std::nullopt;
@@ -274,6 +299,7 @@ std::optional<ClassifierConfig> classifier_config(const json& file, const Tensor
   head.require_text("nonlin", "Tanh");
   config.hidden_width = head.count("head_dim");
   config.dropout = head.number("classifier_dropout", 0);
+  check_head(config, kOrigins, source);
   return config;
 }
 
@@ -363,6 +389,8 @@ ImportedModel import_cramming(const json& settings, Tensors theirs, const Import
   ImportedModel result;
   result.config = model_config(
       settings, facts_of(theirs, JsonSettings(settings, source.settings).text("family", ""), source), source.settings);
+  require_layers(result.config.n_layer, theirs, "arch.num_transformer_layers", source);
+  require_width(theirs, result.config.d_model, source);
   const auto classifier = classifier_config(settings, theirs, source.settings);
   if (classifier) {
     result.head = SequenceHead{.config = *classifier, .labels = {}, .tensors = {}};

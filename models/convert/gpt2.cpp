@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "models/convert/checked_config.h"
 #include "models/convert/expressed.h"
 #include "models/convert/json_settings.h"
 
@@ -17,6 +18,20 @@ using nlohmann::json;
 constexpr std::string_view kGpt2Prefix = "transformer.";
 constexpr const char* kGpt2Embedding = "transformer.wte.weight";
 constexpr const char* kGpt2Head = "lm_head.weight";
+
+constexpr KeyOrigin kOrigins[] = {{"model.n_layer", "n_layer"},
+                                  {"model.d_model", "n_embd"},
+                                  {"model.n_head", "n_head"},
+                                  {"model.d_ff", "n_inner"},
+                                  {"model.vocab_size", "vocab_size"},
+                                  {"model.context_length", "n_positions"},
+                                  {"model.n_positions", "n_positions"},
+                                  {"model.norm_eps", "layer_norm_epsilon"},
+                                  {"model.final_norm_eps", "layer_norm_epsilon"},
+                                  {"model.init_std", "initializer_range"},
+                                  {"model.dropout.embedding", "embd_pdrop"},
+                                  {"model.dropout.attention", "attn_pdrop"},
+                                  {"model.dropout.branch", "resid_pdrop"}};
 
 class Gpt2MapBuilder {
  public:
@@ -88,7 +103,7 @@ ModelConfig model_config(const json& file, const std::string& source) {
   config.n_layer = s.count("n_layer");
   config.d_model = s.count("n_embd");
   config.n_head = s.count("n_head");
-  config.d_ff = s.at("n_inner").is_null() ? 4 * config.d_model : s.count("n_inner");
+  if (!s.at("n_inner").is_null()) config.d_ff = s.count("n_inner");
   config.vocab_size = s.count("vocab_size");
   config.n_positions = s.count("n_positions");
   config.context_length = *config.n_positions;
@@ -102,13 +117,17 @@ ModelConfig model_config(const json& file, const std::string& source) {
   config.dropout = {.embedding = s.number("embd_pdrop", 0),
                     .attention = s.number("attn_pdrop", 0),
                     .branch = s.number("resid_pdrop", 0)};
-  finish_config(config, source);
+  finish_config(config, kOrigins, source);
   return config;
 }
 
 /// The base model alone is saved without the prefix that the language model's names have.
-Tensors with_prefix(Tensors theirs) {
-  if (theirs.count("wte.weight") == 0) return theirs;
+bool is_bare(const Tensors& theirs) {
+  return theirs.count("wte.weight") > 0;
+}
+
+Tensors with_usual_names(Tensors theirs) {
+  if (!is_bare(theirs)) return theirs;
   Tensors named;
   for (auto& [name, tensor] : theirs) {
     named.emplace(name == kGpt2Head ? name : std::string(kGpt2Prefix) + name, std::move(tensor));
@@ -144,10 +163,12 @@ bool is_gpt2_config(const json& settings) {
   return settings.is_object() && settings.contains("model_type") && settings["model_type"] == "gpt2";
 }
 
-ImportedModel import_gpt2(const json& settings, Tensors theirs, const ImportSource& source) {
+ImportedModel import_gpt2(const json& settings, Tensors theirs, const ImportSource& given) {
+  const auto source = is_bare(theirs) ? with_prefix(given, kGpt2Prefix) : given;
   ImportedModel result;
   result.config = model_config(settings, source.settings);
-  theirs = with_prefix(std::move(theirs));
+  require_layers(result.config.n_layer, theirs, "n_layer", given);
+  theirs = with_usual_names(std::move(theirs));
   std::erase_if(theirs, [](const auto& item) {
     return item.first.ends_with(".attn.bias") || item.first.ends_with(".attn.masked_bias");
   });

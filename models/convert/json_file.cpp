@@ -2,12 +2,39 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 
 #include "configs/error.h"
 
 namespace skipless {
+
+namespace {
+
+/// What shows a value in a message walks through it level by level.
+constexpr int kDeepest = 64;
+
+/// How many brackets are open at once.
+int depth_of(std::string_view text) {
+  int depth = 0, deepest = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') in_string = !in_string;
+    if (in_string) {
+      if (c == '\\') ++i;
+    } else if (c == '[' || c == '{') {
+      deepest = std::max(deepest, ++depth);
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return deepest;
+}
+
+}  // namespace
 
 nlohmann::json read_json_file(const std::filesystem::path& path) {
   constexpr std::uintmax_t kLargest = 16 << 20;
@@ -22,10 +49,15 @@ nlohmann::json read_json_file(const std::filesystem::path& path) {
   std::ostringstream text;
   text << stream.rdbuf();
   if (!stream) throw UserError(path.string() + ": cannot be read");
+  if (depth_of(text.str()) > kDeepest) {
+    throw UserError(fmt::format("{}: nested deeper than {} levels", path.string(), kDeepest));
+  }
   try {
     return nlohmann::json::parse(text.str());
   } catch (const nlohmann::json::parse_error& e) {
     throw UserError(fmt::format("{}: not JSON, at byte {}", path.string(), e.byte));
+  } catch (const nlohmann::json::out_of_range&) {
+    throw UserError(fmt::format("{}: a number in it is beyond the largest double", path.string()));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "configs/error.h"
+#include "configs/printable.h"
 
 namespace skipless {
 
@@ -26,10 +27,17 @@ const json& JsonSettings::at(const char* key) const {
   return settings_.is_object() && settings_.contains(key) ? settings_[key] : null_value();
 }
 
-int64_t JsonSettings::count(const char* key) const {
+int64_t JsonSettings::integer(const char* key, int64_t least) const {
   const auto& value = at(key);
-  if (!value.is_number_integer() || value.get<int64_t>() < 1) wrong(key, "a whole number above 0");
+  const bool above = value.is_number_unsigned() && value.get<uint64_t>() > uint64_t{INT64_MAX};
+  if (!value.is_number_integer() || above || value.get<int64_t>() < least) {
+    wrong(key, fmt::format("an integer from {} on", least));
+  }
   return value.get<int64_t>();
+}
+
+std::optional<int64_t> JsonSettings::id(const char* key) const {
+  return at(key).is_null() ? std::nullopt : std::optional(integer(key, 0));
 }
 
 double JsonSettings::number(const char* key, double otherwise) const {
@@ -68,8 +76,9 @@ void JsonSettings::require_text(const char* key, const std::string& supported) c
 }
 
 void JsonSettings::wrong(const char* key, const std::string& allowed) const {
-  throw UserError(
-      fmt::format("{}: {}{} is {}, which is not supported; allowed: {}", source_, path_, key, at(key).dump(), allowed));
+  constexpr std::size_t kMost = 200;
+  throw UserError(fmt::format("{}: {}{} is {}, which is not supported; allowed: {}", source_, path_, key,
+                              printable(at(key).dump(), kMost), allowed));
 }
 
 }  // namespace skipless

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 namespace skipless {
@@ -16,7 +17,9 @@ class JsonSettings {
 
   const nlohmann::json& at(const char* key) const;
   /// Above 0; without a default it must be there.
-  int64_t count(const char* key) const;
+  int64_t count(const char* key) const { return integer(key, 1); }
+  /// From 0 on, or null.
+  std::optional<int64_t> id(const char* key) const;
   double number(const char* key, double otherwise) const;
   bool flag(const char* key, bool otherwise) const;
   std::string text(const char* key, const std::string& otherwise) const;
@@ -30,6 +33,8 @@ class JsonSettings {
   [[noreturn]] void wrong(const char* key, const std::string& allowed) const;
 
  private:
+  int64_t integer(const char* key, int64_t least) const;
+
   const nlohmann::json& settings_;
   std::string source_;
   std::string path_;

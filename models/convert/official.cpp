@@ -196,6 +196,7 @@ OfficialSizes sizes_of(const Tensors& theirs, const std::string& source) {
   sizes.n_positions = size_of(theirs, "transformer.wpe.weight", 2, 0, source);
   sizes.d_ff = size_of(theirs, first + "mlp.c_fc.weight", 2, 1, source);
   sizes.n_head = size_of(theirs, first + "attn.attn_mat_resid_gain", 4, 1, source);
+  size_of(theirs, first + "attn.qk_attn.weight", 2, 0, source);
   while (theirs.count(fmt::format("transformer.h.{}.attn.qk_attn.weight", sizes.n_layer)) > 0) ++sizes.n_layer;
   return sizes;
 }

@@ -11,7 +11,8 @@
 #include "configs/error.h"
 #include "models/blocks/v_skipinit.h"
 #include "models/convert/block_parts.h"
-#include "models/convert/tensor_map.h"
+#include "models/convert/checked_config.h"
+#include "models/convert/json_settings.h"
 
 namespace skipless {
 
@@ -179,6 +180,7 @@ class Settings {
     if (!value.is_number()) wrong(key, "a number or null");
     return value.get<double>();
   }
+  int64_t count(const std::string& key) const { return JsonSettings(settings_, source_).count(key.c_str()); }
   bool flag(const std::string& key) const {
     if (!settings_.at(key).is_boolean()) wrong(key, "true or false");
     return settings_.at(key).get<bool>();
@@ -205,6 +207,12 @@ class Settings {
   const json& settings_;
   const std::string& source_;
 };
+
+constexpr KeyOrigin kOrigins[] = {
+    {"model.context_length", "context_length"},     {"model.norm_eps", "layer_norm_epsilon"},
+    {"model.final_norm_eps", "layer_norm_epsilon"}, {"model.leaky_slope", "lrelu_neg_slope"},
+    {"model.init_std", "initializer_range"},        {"model.dropout.embedding", "embd_pdrop"},
+    {"model.dropout.attention", "attn_pdrop"},      {"model.dropout.branch", "resid_pdrop"}};
 
 constexpr std::array<std::pair<std::string_view, NormKind>, 3> kNorms{
     {{"rmsnorm", NormKind::rms_norm}, {"ln", NormKind::layer_norm}, {"none", NormKind::none}}};
@@ -399,7 +407,7 @@ ModelConfig official_model_config(const json& settings, const OfficialSizes& siz
   config.d_ff = sizes.d_ff;
   config.vocab_size = sizes.vocab_size;
   config.n_positions = sizes.n_positions;
-  config.context_length = std::min(static_cast<int64_t>(s.number("context_length")), sizes.n_positions);
+  config.context_length = std::min(s.count("context_length"), sizes.n_positions);
   config.norm = s.choice("norm_type", kNorms);
   config.norm_eps = layer_norm_eps;
   config.final_norm = NormKind::layer_norm;
@@ -426,7 +434,7 @@ ModelConfig official_model_config(const json& settings, const OfficialSizes& siz
   }
   parts.attention->query_init.std = s.optional_number("query_init_std").value_or(config.init_std);
   note_what_is_left_out(s, notes);
-  finish_config(config, source);
+  finish_config(config, kOrigins, source);
   return config;
 }
 

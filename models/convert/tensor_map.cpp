@@ -137,6 +137,11 @@ Tensors complete_state(const torch::nn::Module& model, const Tensors& ours) {
   return state;
 }
 
+ImportSource with_prefix(ImportSource source, std::string_view prefix) {
+  source.weights = fmt::format("{} (its names with '{}' before them)", source.weights, prefix);
+  return source;
+}
+
 void take_imported(ImportedModel& imported, const Tensors& ours) {
   Tensors model;
   for (const auto& [name, tensor] : ours) {
@@ -146,14 +151,10 @@ void take_imported(ImportedModel& imported, const Tensors& ours) {
   imported.tensors = complete_state(*make_model(imported.config), model);
 }
 
-void finish_config(ModelConfig& config, const std::string& source) {
-  config.resolve();
-  Problems problems;
-  config.check(problems);
-  if (problems.empty()) return;
-  std::string text = source + ": the model that it describes cannot be built:";
-  for (const auto& problem : problems.all()) text += fmt::format("\n  {}: {}", problem.path, problem.message);
-  throw UserError(text);
+void require_layers(int64_t n_layer, const Tensors& theirs, std::string_view key, const ImportSource& source) {
+  if (n_layer <= static_cast<int64_t>(theirs.size())) return;
+  throw UserError(fmt::format("{}: {} is {}, but {} holds {} tensors", source.settings, key, n_layer, source.weights,
+                              theirs.size()));
 }
 
 void merge_tied_head(Tensors& theirs, const std::string& embedding, const std::string& head,

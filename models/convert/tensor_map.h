@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/model_config.h"
@@ -92,12 +93,16 @@ Tensors complete_state(const torch::nn::Module& model, const Tensors& ours);
 /// `imported.tensors`.
 void take_imported(ImportedModel& imported, const Tensors& ours);
 
-/// Resolves and checks a config made from a foreign one; UserError listing the problems.
-void finish_config(ModelConfig& config, const std::string& source);
+/// UserError, naming the setting `key`, for more layers than the file has tensors: a map of them all would be built
+/// before the first one is missed.
+void require_layers(int64_t n_layer, const Tensors& theirs, std::string_view key, const ImportSource& source);
 
 /// A tied head may be written under either name or under both: leaves it under `embedding` alone. UserError if both are
 /// there and differ.
 void merge_tied_head(Tensors& theirs, const std::string& embedding, const std::string& head, const std::string& source);
+
+/// `source` for messages about tensors that go by other names than in the file: those with `prefix` before them.
+ImportSource with_prefix(ImportSource source, std::string_view prefix);
 
 std::string shape_text(at::IntArrayRef shape);
 

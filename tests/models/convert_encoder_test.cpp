@@ -149,6 +149,10 @@ TEST_CASE("A BERT is read with old names, buffers, second names of tied tensors 
   CHECK_FALSE(imported.head);
   REQUIRE(imported.notes.size() == 1);
   CHECK_THAT(imported.notes[0], Contains("follows another"));
+  auto twice = old;
+  twice["bert.embeddings.LayerNorm.weight"] = at::rand({8});
+  CHECK_THAT(reason([&] { import_bert(settings, twice, kTest); }),
+             Contains("'bert.embeddings.LayerNorm.weight' stands there under another name"));
   old["cls.predictions.decoder.bias"] = old["cls.predictions.decoder.bias"] + 1;
   CHECK_THAT(reason([&] { import_bert(settings, old, kTest); }), Contains("cls.predictions.decoder.bias"));
 }
@@ -173,6 +177,11 @@ TEST_CASE("An encoder alone is read without prefix, with its pooler as a head to
     std::erase_if(bare, [](const auto& item) { return item.first.starts_with("pooler."); });
     const auto again = export_bert(imported.config, imported.tensors);
     CHECK(same(again.tensors, bare));
+    bare.erase("encoder.layer.0.output.dense.bias");
+    CHECK_THAT(reason([&] {
+                 import_bert(settings, bare, {"x.safetensors", "config.json"});
+               }),
+               Contains("x.safetensors (its names with 'bert.' before them): no tensor 'bert.encoder.layer.0.output"));
     CHECK(json::parse(again.settings)["architectures"][0] == "BertModel");
   }
 }
@@ -218,7 +227,42 @@ TEST_CASE("BERT settings that change what is computed are refused by name", "[co
   CHECK_THAT(with("num_hidden_layers", 0), Contains("num_hidden_layers is 0"));
   CHECK_THAT(with("intermediate_size", 21), Contains("shape"));
   CHECK_THAT(with("num_hidden_layers", 1), Contains("has no place"));
-  CHECK_THAT(with("pad_token_id", 11), Contains("padding_id"));
+  CHECK_THAT(with("pad_token_id", 11), Contains("pad_token_id (here model.padding_id): 11 is not below"));
+}
+
+TEST_CASE("BERT settings that no run can have are refused before a model is built, by their key", "[convert][bert]") {
+  const auto exported = exported_bert();
+  const auto with = [&](const char* key, const json& value, const Tensors& file) {
+    auto settings = json::parse(exported.settings);
+    settings[key] = value;
+    return reason([&] { import_bert(settings, file, {"x.safetensors", "config.json"}); });
+  };
+  const auto refused = [&](const char* key, const json& value, const std::string& allowed) {
+    INFO(key << " " << value.dump());
+    CHECK_THAT(with(key, value, exported.tensors), Contains("config.json: ") && Contains(key) && Contains(allowed));
+  };
+  for (const json& id : {json(-1), json(0.5), json(1e300), json("0"), json(uint64_t{1} << 63)}) {
+    refused("pad_token_id", id, "allowed: an integer from 0 on");
+  }
+  CHECK(with("pad_token_id", nullptr, exported.tensors) == "accepted");
+  refused("layer_norm_eps", -1, "allowed: a number from 0 to 1");
+  for (const double rate : {2.0, 1.0, -1.0}) {
+    refused("hidden_dropout_prob", rate, "allowed: a number at least 0 and below 1");
+    refused("attention_probs_dropout_prob", rate, "allowed: a number at least 0 and below 1");
+  }
+  refused("initializer_range", -5, "allowed: a number from 0 to 10");
+  refused("max_position_embeddings", 1, "(here model.context_length): '1' is out of range; allowed: an integer from 2");
+  // At once, and not after a map of so many layers.
+  refused("num_hidden_layers", 1'000'000'000, "allowed: an integer from 1 to 10000");
+  CHECK(with("num_hidden_layers", 10'000, exported.tensors) ==
+        fmt::format("config.json: num_hidden_layers is 10000, but x.safetensors holds {} tensors",
+                    exported.tensors.size()));
+  const auto classifier = with_head(exported.tensors, /*classes=*/true);
+  CHECK(with("classifier_dropout", 0, classifier) == "accepted");
+  for (const double rate : {5.0, -1.0}) {
+    CHECK_THAT(with("classifier_dropout", rate, classifier),
+               Contains("config.json: classifier_dropout (here head.dropout): '") && Contains("below 1"));
+  }
 }
 
 TEST_CASE("A model that is no BERT is refused by key", "[convert][export][bert]") {
@@ -322,6 +366,40 @@ TEST_CASE("Cramming settings that change what is computed are refused by name", 
   CHECK_THAT(with("/arch/skip_head_transform", false), Contains("arch.skip_head_transform"));
   CHECK_THAT(with("/arch/embedding", 3), Contains("arch.embedding is 3"));
   CHECK_THAT(with("/arch/intermed_size", 18), Contains("shape"));
+}
+
+TEST_CASE("Cramming settings that no run can have are refused before a model is built, by their key",
+          "[convert][cramming]") {
+  const auto config = resolved(crammed_config());
+  const auto exported = export_cramming(config, random_state(config));
+  const auto with = [&](const std::vector<std::pair<const char*, json>>& changes) {
+    auto settings = json::parse(exported.settings);
+    for (const auto& [pointer, value] : changes) settings[json::json_pointer(pointer)] = value;
+    return reason([&] { import_cramming(settings, exported.tensors, {"x.safetensors", "config.json"}); });
+  };
+  for (const json& id : {json(-1), json(0.5), json(1e300)}) {
+    CHECK_THAT(with({{"/arch/embedding/pad_token_id", id}}),
+               Contains("config.json: arch.embedding.pad_token_id is ") && Contains("an integer from 0 on"));
+  }
+  CHECK_THAT(with({{"/arch/norm_eps", -1}}), Contains("arch.norm_eps (here model.norm_eps): '-1' is out of range"));
+  CHECK_THAT(with({{"/arch/hidden_dropout_prob", 1}}), Contains("arch.hidden_dropout_prob (here model.dropout"));
+  CHECK_THAT(with({{"/arch/init/std", -5}}), Contains("arch.init.std (here model.init_std): '-5' is out of range"));
+  CHECK_THAT(with({{"/arch/num_transformer_layers", 1'000'000'000}}), Contains("arch.num_transformer_layers (here"));
+  CHECK_THAT(with({{"/arch/num_transformer_layers", 10'000}}), Contains("x.safetensors holds"));
+  // So many heads of so many layers that a map of them all would not fit into memory.
+  CHECK_THAT(with({{"/arch/hidden_size", 1'000'000},
+                   {"/arch/embedding/embedding_dim", 1'000'000},
+                   {"/arch/attention/num_attention_heads", 1'000'000}}),
+             Contains("config.json: arch.hidden_size is 1000000, but tensor") && Contains("[11, 8]"));
+  auto file = exported.tensors;
+  file["pooler.dense.weight"] = at::rand({8, 8});
+  file["pooler.dense.bias"] = at::rand({8});
+  file["head.weight"] = at::rand({3, 8});
+  file["head.bias"] = at::rand({3});
+  auto settings = json::parse(exported.settings);
+  settings["arch"]["classification_head"]["classifier_dropout"] = 1;
+  CHECK_THAT(reason([&] { import_cramming(settings, file, kTest); }),
+             Contains("arch.classification_head.classifier_dropout (here head.dropout): '1' is out of range"));
 }
 
 TEST_CASE("A model that the Cramming code cannot express is refused by key", "[convert][export][cramming]") {

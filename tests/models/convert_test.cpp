@@ -203,6 +203,11 @@ TEST_CASE("Authors' settings that this code does not have are refused by name", 
   CHECK_THAT(of("model.attn_block_resid_gain=big"), Contains("attn_block_resid_gain is \"big\"") && Contains("number"));
   CHECK_THAT(of("model.parallel_layers=2"), Contains("parallel_layers is 2"));
   CHECK_THAT(of("model.tie_valproj_init=all_blocks"), Contains("tie_init"));
+  CHECK_THAT(of("model.context_length=1e300"), Contains("context_length is 1e+300") && Contains("integer"));
+  CHECK_THAT(of("model.context_length=-3"), Contains("context_length is -3"));
+  CHECK_THAT(of("model.initializer_range=-5"), Contains("initializer_range (here model.init_std): '-5' is out of"));
+  CHECK_THAT(of("model.embd_pdrop=1"), Contains("embd_pdrop (here model.dropout.embedding)"));
+  CHECK_THAT(of("model.mlp_block_resid_gain=1e39"), Contains("model.pre_ln.beta_ff.init: '1e+39' is out of range"));
   CHECK_THAT(of("model.proj_resid_gain=${model.proj_resid_gain}"), Contains("proj_resid_gain"));
   CHECK_THAT(reason([] {
                config_of({"model=default-parallel", "model.norm_position=post"});
@@ -242,6 +247,8 @@ TEST_CASE("Authors' tensors that do not fit are refused by name", "[convert]") {
   CHECK_THAT(import([&](Tensors& t) { t.erase(h + "ln_2.scale"); }),
              Contains("x.safetensors: no tensor '" + h + "ln_2"));
   CHECK_THAT(import([](Tensors& t) { t.erase("transformer.wpe.weight"); }), Contains("no tensor 'transformer.wpe"));
+  CHECK_THAT(import([](Tensors& t) { t.erase("transformer.h.0.attn.qk_attn.weight"); }),
+             Contains("no tensor 'transformer.h.0.attn.qk_attn.weight'"));
   CHECK_THAT(import(set(h + "ln_2.scale", at::ones({9}))), Contains("shape [9], not [8]"));
   CHECK_THAT(import(set(h + "ln_2.scale", at::ones({8}, at::kLong))), Contains("Long"));
   CHECK_THAT(import(set("transformer.h.9.ln_2.scale", at::ones({8}))), Contains("h.9") && Contains("no place"));
@@ -321,6 +328,12 @@ TEST_CASE("A GPT-2 is read with or without prefix, buffers and the tied head's s
   }
   bare["lm_head.weight"] = bare.at("wte.weight").clone();
   CHECK(same(import_gpt2(gpt2_settings(), bare, kTest).tensors, imported.tensors));
+  bare.erase("h.1.ln_2.bias");
+  CHECK(
+      reason([&] {
+        import_gpt2(gpt2_settings(), bare, {"x.safetensors", "config.json"});
+      }) ==
+      "x.safetensors (its names with 'transformer.' before them): no tensor 'transformer.h.1.ln_2.bias', of shape [8]");
 }
 
 TEST_CASE("A GPT-2 with a head of its own keeps it", "[convert]") {
@@ -347,6 +360,24 @@ TEST_CASE("GPT-2 settings that change what is computed are refused by name", "[c
   CHECK_THAT(with("n_layer", 0), Contains("n_layer is 0"));
   CHECK_THAT(with("n_layer", "two"), Contains("n_layer is \"two\""));
   CHECK_THAT(with("n_inner", 21), Contains("shape"));
+}
+
+TEST_CASE("GPT-2 settings that no run can have are refused before a model is built, by their key", "[convert]") {
+  const auto file = gpt2_file(gpt2_settings());
+  const auto with = [&](const char* key, const json& value) {
+    auto settings = gpt2_settings();
+    settings[key] = value;
+    return reason([&] { import_gpt2(settings, file, {"x.safetensors", "config.json"}); });
+  };
+  using Catch::Matchers::Contains;
+  CHECK_THAT(with("layer_norm_epsilon", -1),
+             Contains("config.json: 2 problems") && Contains("layer_norm_epsilon (here model.norm_eps): '-1' is out"));
+  CHECK_THAT(with("attn_pdrop", 1), Contains("config.json: attn_pdrop (here model.dropout.attention): '1' is out of"));
+  CHECK_THAT(with("initializer_range", -5), Contains("initializer_range (here model.init_std): '-5' is out of range"));
+  CHECK_THAT(with("n_layer", 1'000'000'000), Contains("n_layer (here model.n_layer): '1000000000' is out of range"));
+  CHECK_THAT(with("n_layer", 10'000), Contains("n_layer is 10000, but x.safetensors holds 28 tensors"));
+  CHECK_THAT(with("n_layer", uint64_t{1} << 63), Contains("n_layer is 9223372036854775808") && Contains("integer"));
+  CHECK_THAT(with("n_embd", int64_t{1} << 62), Contains("n_embd (here model.d_model)"));
 }
 
 TEST_CASE("A model exported to the authors' form is read back to the same config and bits", "[convert][export]") {
