@@ -87,7 +87,7 @@ void run_eval(const EvalOptions& options) {
 void add_eval(CLI::App& app) {
   const auto options = std::make_shared<EvalOptions>();
   CLI::App* command = app.add_subcommand("eval", "Loss and perplexity of a run's model on prepared data or raw text");
-  command->add_option("run", options->run.folder, "Folder of the run")->required();
+  add_run_folder(*command, options->run);
   auto* data =
       command->add_option("--data", options->data, "Folder that 'skipless prepare' wrote; default: the run's own")
           ->check(not_empty());

@@ -18,6 +18,7 @@
 #include "configs/error.h"
 #include "configs/printable.h"
 #include "data/masking.h"
+#include "eval/sampler.h"
 #include "models/bert.h"
 #include "train/run_tokenizer.h"
 
@@ -75,7 +76,10 @@ void run_fill(const FillOptions& options) {
   }
   const c10::NoGradGuard no_grad;
   const Batch batch{.ids = row_of(text.ids), .positions = row_of(text.positions)};
-  const auto logits = bert->forward(batch.to(run.device)).to(at::kCPU, at::kDouble)[0];
+  const auto logits = bert->forward(batch.to(run.device)).to(at::kCPU, at::kDouble)[0].contiguous();
+  for (int64_t mask = 0; mask < logits.size(0); ++mask) {
+    require_probabilities({logits[mask].data_ptr<double>(), static_cast<size_t>(logits.size(1))});
+  }
   const auto [probabilities, ids] = at::softmax(logits, -1).sort(-1, /*descending=*/true);
   for (int64_t mask = 0; mask < ids.size(0); ++mask) {
     std::string line = fmt::format("{}:", mask + 1);
@@ -96,7 +100,7 @@ void add_fill(CLI::App& app) {
   const auto options = std::make_shared<FillOptions>();
   CLI::App* command =
       app.add_subcommand("fill", "What a run's masked language model puts in the place of each [MASK] of a text");
-  command->add_option("run", options->run.folder, "Folder of the run")->required();
+  add_run_folder(*command, options->run);
   command->add_option("text", options->text, "Text with one [MASK] or more")->required();
   command->add_option("--top", options->top, "Most probable tokens that are shown, with their probabilities")
       ->check(integer_between(1, 1'000'000))

@@ -99,10 +99,12 @@ void run_finetune(const FinetuneArguments& given) {
 void add_finetune(CLI::App& app) {
   const auto given = std::make_shared<FinetuneArguments>();
   CLI::App* command = app.add_subcommand("finetune", "Fine-tune a pre-trained encoder on tasks of GLUE");
-  command->add_option("run", given->arguments,
-                      "Folder of the run, then key.path=value to override single keys of the recipe (all keys: "
-                      "--keys), and of the run's "
-                      "model (model.key.path=value)");
+  command
+      ->add_option(
+          "run", given->arguments,
+          "Folder of the run, then key.path=value to override single keys of the recipe (all keys: --keys), and "
+          "of the run's model (model.key.path=value)")
+      ->check(not_empty());
   command
       ->add_option("--task", given->options.tasks,
                    "Tasks, with commas between them, or all: those of the paper's table")

@@ -132,7 +132,7 @@ void add_generate(CLI::App& app) {
   constexpr auto kMost = std::numeric_limits<int64_t>::max();
   const auto options = std::make_shared<GenerateOptions>();
   CLI::App* command = app.add_subcommand("generate", "Text that a run's model writes after a prompt");
-  command->add_option("run", options->run.folder, "Folder of the run")->required();
+  add_run_folder(*command, options->run);
   auto* prompt = command->add_option("--prompt", options->prompt,
                                      "The text to go on from; empty: from the beginning of a text (end-of-text)");
   auto* file = command

@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/config_arguments.h"
+#include "cli/not_empty.h"
 #include "configs/config_file.h"
 #include "configs/error.h"
 #include "models/convert/official.h"
@@ -52,7 +53,9 @@ void print_info(const RunConfig& config) {
 void add_info(CLI::App& app) {
   const auto arguments = std::make_shared<std::vector<std::string>>();
   CLI::App* command = app.add_subcommand("info", "Parameters, FLOPs and memory of a config");
-  command->add_option("config", *arguments, "YAML config, then key.path=value to override single keys")->required();
+  command->add_option("config", *arguments, "YAML config, then key.path=value to override single keys")
+      ->required()
+      ->check(not_empty());
   command->callback([arguments] {
     const auto [file, overrides] = split_config_arguments(*arguments);
     if (file.empty()) throw UserError("a config is needed: skipless info CONFIG [key=value ...]");

@@ -1,4 +1,4 @@
-// A check of an option's value.
+// A check of the value of an option or an argument.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -6,7 +6,7 @@
 
 namespace skipless {
 
-/// Refuses `--device ""`, which would pass for an option that was not given.
+/// Refuses "", which would pass for an option that was not given, and as a file would leave a gap in messages.
 inline CLI::Validator not_empty() {
   return CLI::Validator([](std::string& value) { return std::string(value.empty() ? "is empty" : ""); }, "");
 }

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/not_empty.h"
 #include "cli/standard_output.h"
 #include "configs/numbers.h"
 #include "configs/printable.h"
@@ -137,15 +138,18 @@ void add_prepare(CLI::App& app) {
       ->add_option(
           "paths", options->paths,
           "Text files, folders or patterns; of .jsonl files, each line is a document (--field); also as .gz and .zst")
-      ->required();
+      ->required()
+      ->check(not_empty());
   command
       ->add_option(
           "--tokenizer", options->tokenizer,
           "tokenizer.json (byte-level BPE or WordPiece), a WordPiece's vocab.txt, or a folder with one of them or with "
           "vocab.json and merges.txt")
-      ->required();
+      ->required()
+      ->check(not_empty());
   command->add_option("--out", options->out, "Folder to write: train.bin, validation.bin, tokenizer.json, prepare.json")
-      ->required();
+      ->required()
+      ->check(not_empty());
   command->add_option("--field", options->field, "Field of a .jsonl line that holds the text");
   command
       ->add_option("--glob", options->globs,

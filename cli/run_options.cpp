@@ -5,6 +5,10 @@
 
 namespace skipless {
 
+void add_run_folder(CLI::App& command, RunOptions& options) {
+  command.add_option("run", options.folder, "Folder of the run")->required()->check(not_empty());
+}
+
 void add_run_options(CLI::App& command, RunOptions& options) {
   add_checkpoint_option(command, options.checkpoint);
   command.add_option("--device", options.device, "cpu, cuda or cuda:N; default: the run's own")->check(not_empty());

@@ -14,7 +14,10 @@ struct RunOptions {
   std::string device;  // empty: the run's own
 };
 
-/// --checkpoint and --device; the folder is a positional argument, which comes before others that a command has.
+/// The positional argument, which comes before others that a command has.
+void add_run_folder(CLI::App& command, RunOptions& options);
+
+/// --checkpoint and --device.
 void add_run_options(CLI::App& command, RunOptions& options);
 
 void add_checkpoint_option(CLI::App& command, std::string& checkpoint);

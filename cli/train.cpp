@@ -58,11 +58,15 @@ void run_train(const TrainOptions& options) {
 void add_train(CLI::App& app) {
   const auto options = std::make_shared<TrainOptions>();
   CLI::App* command = app.add_subcommand("train", "Train a model, or continue a run");
-  command->add_option("config", options->arguments,
-                      "YAML config, then key.path=value to override single keys (all keys: --keys). "
-                      "May be left out to continue a run with its own config");
-  command->add_option("--run", options->run,
-                      "Folder of the run: config, metrics, log, checkpoints. An existing run is continued");
+  command
+      ->add_option("config", options->arguments,
+                   "YAML config, then key.path=value to override single keys (all keys: --keys). "
+                   "May be left out to continue a run with its own config")
+      ->check(not_empty());
+  command
+      ->add_option("--run", options->run,
+                   "Folder of the run: config, metrics, log, checkpoints. An existing run is continued")
+      ->check(not_empty());
   command->add_option("--device", options->device, "Short for train.device=...: cpu, cuda or cuda:N")
       ->check(not_empty());
   command->add_flag("--keys", options->keys, "List all keys of a config with their defaults, and exit");

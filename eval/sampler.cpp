@@ -13,6 +13,9 @@ namespace skipless {
 
 namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr const char* kNoToken = "no token can be chosen: the logits of all of them are -infinity";
+
 struct Candidate {
   int64_t id = 0;
   double logit = 0;
@@ -24,15 +27,12 @@ bool more_probable(const Candidate& a, const Candidate& b) {
 
 std::vector<Candidate> candidates_of(std::span<const double> logits, const std::vector<bool>& allowed) {
   assert(logits.size() == allowed.size());
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  require_probabilities(logits);
   std::vector<Candidate> candidates;
   for (size_t id = 0; id < logits.size(); ++id) {
-    if (std::isnan(logits[id]) || logits[id] == kInfinity) {
-      throw RunError(fmt::format("the logit of token {} is {}: the model's numbers are not finite", id, logits[id]));
-    }
     if (allowed[id] && logits[id] != -kInfinity) candidates.push_back({static_cast<int64_t>(id), logits[id]});
   }
-  if (candidates.empty()) throw RunError("no token can be chosen: the logits of all of them are -infinity");
+  if (candidates.empty()) throw RunError(kNoToken);
   return candidates;
 }
 
@@ -63,6 +63,17 @@ void check_sampling(const SamplingConfig& config) {
   if (!(config.top_p >= 0 && config.top_p <= 1)) {
     throw UserError(fmt::format("top-p is {}; allowed: a number from 0 to 1 (off)", config.top_p));
   }
+}
+
+void require_probabilities(std::span<const double> logits) {
+  bool any = false;
+  for (size_t id = 0; id < logits.size(); ++id) {
+    if (std::isnan(logits[id]) || logits[id] == kInfinity) {
+      throw RunError(fmt::format("the logit of token {} is {}: the model's numbers are not finite", id, logits[id]));
+    }
+    any = any || logits[id] != -kInfinity;
+  }
+  if (!any) throw RunError(kNoToken);
 }
 
 int64_t sample_token(std::span<const double> logits, const std::vector<bool>& allowed, const SamplingConfig& config,

@@ -18,13 +18,17 @@ struct SamplingConfig {
 /// outside 0 .. 1.
 void check_sampling(const SamplingConfig& config);
 
+/// RunError for logits of which no probabilities can be made: one that is NaN or +infinity, by its token, or none that
+/// is more than -infinity.
+void require_probabilities(std::span<const double> logits);
+
 /// An id that `allowed` marks (at least one), with probability proportional to exp(logit / temperature) among those
 /// that are left: in this order temperature, top_k, top_p. Of equal logits, the lower id counts as the more probable.
 /// top_p keeps the token with which the sum of probabilities reaches it, so that one is always left. `logits` has one
 /// value for each id of `allowed`.
 ///
 /// Takes one number of the generator, or none at temperature 0: the same logits and seed give the same id on every
-/// machine. RunError when a logit is NaN or +infinity, or every allowed one -infinity.
+/// machine. RunError as require_probabilities(), and when every allowed logit is -infinity.
 int64_t sample_token(std::span<const double> logits, const std::vector<bool>& allowed, const SamplingConfig& config,
                      std::mt19937_64& generator);
 

@@ -4,13 +4,14 @@ Trains two models for some steps, exports them, and compares with GPT2LMHeadMode
 text as `skipless eval --text` says it, greedy text as `skipless generate` writes it. What transformers saves comes back through
 `skipless convert` as the same bytes. The authors' format, which transformers does not know, is read by safetensors and comes
 back as the same bytes too. BERTs that transformers makes come back through a run as the same bits: masked language models, and an
-encoder alone; the head of a classifier is kept beside the run.
+encoder alone; the head of a classifier is kept beside the run. `skipless fill` shows the probabilities of BertForMaskedLM.
 
 Usage: check_transformers.py PROGRAM
 """
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -142,6 +143,40 @@ def check_same_model(cls, folder, original, inputs):
         assert torch.equal(model(**inputs)[0], original(**inputs)[0])
 
 
+def check_fill(name, model, logits):
+    """The probabilities that fill shows are those of `logits`, a function of the ids, for each mask."""
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{i}" for i in range(5, 97))]
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() == 1:
+                parameter.normal_()
+    model.save_pretrained(f"{name}_hf")
+    Path(f"{name}_hf/vocab.txt").write_text("\n".join(words) + "\n")
+    skipless("convert", f"{name}_hf", f"{name}_run")
+    text = "w7 [MASK] w96 w5 [MASK] w50 w7 w8 [MASK]"
+    ids = torch.tensor([[words.index(word) for word in text.split()]])
+    with torch.no_grad():
+        expected = logits(ids).double().softmax(-1)[0][ids[0] == words.index("[MASK]")]
+    lines = skipless("fill", f"{name}_run", text, "--top", 97).splitlines()
+    assert len(lines) == len(expected) == 3, lines
+    for line, probabilities in zip(lines, expected):
+        shown = re.findall(r"  (\S+) (\d\.\d{4})", line)
+        assert len(shown) == 97, line
+        for word, probability in shown:
+            assert abs(float(probability) - probabilities[words.index(word)].item()) < 5.1e-5, (word, probability)
+        assert words.index(shown[0][0]) == probabilities.argmax(), line
+
+
+def check_fills():
+    torch.manual_seed(2)
+    # Weights so large that the probabilities differ by far more than their rounding to four digits.
+    model = BertForMaskedLM(bert_config(initializer_range=0.3)).eval()
+    check_fill("fill", model, lambda ids: model(ids).logits)
+    encoder = BertModel(bert_config(initializer_range=0.3), add_pooling_layer=False).eval()
+    embedding = encoder.embeddings.word_embeddings.weight
+    check_fill("fill_encoder", encoder, lambda ids: encoder(ids)[0] @ embedding.T)
+
+
 def check_bert():
     torch.manual_seed(1)
     inputs = dict(
@@ -184,5 +219,6 @@ with tempfile.TemporaryDirectory() as folder:
     check_gpt2()
     check_authors()
     check_bert()
+    check_fills()
     os.chdir(ROOT)
 print("transformers and safetensors read what convert writes")

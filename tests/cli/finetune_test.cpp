@@ -139,6 +139,7 @@ TEST_CASE("finetune refuses what it cannot do, with code 2 and in one line", "[p
            Mistake{"bert --task sst2 --glue glue --seeds 0", "'0' is out of range"},
            Mistake{"bert --task sst2 --glue glue --recipe wrong.yaml", "epochs"},
            Mistake{"bert --task sst2 --glue glue --recipe none.yaml", "none.yaml"},
+           Mistake{"bert --task sst2 --glue glue modle.block=x", "'modle' is no section; known at the top: data"},
            Mistake{"bert --task sst2 --glue glue --device cpu1", "'cpu1' is not one of"}}) {
     INFO(mistake.arguments);
     const Result result = finetune(mistake.arguments);

@@ -114,6 +114,9 @@ TEST_CASE("logits that are not finite end the generation, and -infinity is only 
     CHECK(draw(config, generator, {-kInfinity, -kInfinity, -kInfinity, -5, -kInfinity}) == 3);
     CHECK_THROWS_AS(draw(config, generator, std::vector<double>(5, -kInfinity)), RunError);
   }
+  CHECK_NOTHROW(require_probabilities(std::vector<double>{-kInfinity, 3}));
+  CHECK_THROWS_WITH(require_probabilities(std::vector<double>{1, std::nan("")}), Contains("token 1 is nan"));
+  CHECK_THROWS_AS(require_probabilities(std::vector<double>{-kInfinity}), RunError);
 }
 
 TEST_CASE("settings outside their range are refused by name", "[sampler]") {
