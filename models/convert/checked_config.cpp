@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "configs/config_check.h"
@@ -21,19 +23,25 @@ struct ModelSection {
   }
 };
 
-std::string key_text(const std::string& ours, KeyOrigins origins) {
+/// Empty: not known.
+std::string_view theirs_of(std::string_view ours, KeyOrigins origins) {
   for (const auto& origin : origins) {
-    if (origin.ours == ours) return fmt::format("{} (here {})", origin.theirs, ours);
+    if (origin.ours == ours) return origin.theirs;
   }
-  return ours;
+  return {};
 }
 
 }  // namespace
 
 void require_none(const Problems& problems, KeyOrigins origins, const std::string& source) {
   std::vector<std::string> lines;
+  std::set<std::pair<std::string_view, std::string_view>> said;
   for (const auto& [path, message] : problems.all()) {
-    lines.push_back(fmt::format("{}: {}", key_text(path, origins), message));
+    const auto theirs = theirs_of(path, origins);
+    // Several of our keys may have one setting of theirs, which is then wrong once.
+    if (!theirs.empty() && !said.emplace(theirs, message).second) continue;
+    lines.push_back(theirs.empty() ? fmt::format("{}: {}", path, message)
+                                   : fmt::format("{} (here {}): {}", theirs, path, message));
   }
   if (lines.empty()) return;
   if (lines.size() == 1) throw UserError(fmt::format("{}: {}", source, lines[0]));

@@ -177,7 +177,7 @@ TEST_CASE("settings with which the run could not be opened are refused by conver
     check_refused(Conversion(bert), mistake.said);
   }
   // No setting by itself, but with what a run needs: one masked token a sequence.
-  check_refused(Conversion(SmallBert(2)), "bert/config.json: data.masking.rate: 0.15 of a sequence of 2 tokens");
+  check_refused(Conversion(SmallBert(2)), "bert/config.json: data.masking.rate: 0.25 of a sequence of 2 tokens");
   for (const double dropout : {5.0, -1.0}) {
     SmallBert bert;
     bert.classify();
