@@ -46,7 +46,7 @@ install_python_packages() {
   local place
   place=$(sed -n 's/^command = .* -m venv \(--clear \)\?//p' "$root/.venv/pyvenv.cfg" 2>/dev/null || true)
   if [ "$place" != "$root/.venv" ]; then python3 -m venv --clear "$root/.venv"; fi
-  "$root/.venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$root/scripts/requirements.txt"
+  "$root/.venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile -r "$root/scripts/requirements.txt"
   cp "$root/scripts/requirements.txt" "$stamp"
 }
 
