@@ -86,6 +86,7 @@ if ! $quick; then
     .venv/bin/python tests/train/compare_finetuning.py build/release/skipless "$tests/finetune_trace"
   check "hidden states of a converted BERT in transformers" \
     .venv/bin/python tests/train/compare_hidden_states.py build/release/skipless "$tests/hidden_states"
+  check "datasets through the datasets package" .venv/bin/python tests/scripts/export_test.py build/release/skipless
   check "exported models in transformers" .venv/bin/python tests/cli/check_transformers.py build/release/skipless
   check "events of a killed and resumed run in tensorboard" .venv/bin/python tests/train/check_events.py build/release/skipless
   check "tokenizer of the quickstart on the standard library" compare_tokenizer data/tokenizers/python_4096 --stdlib
@@ -129,7 +130,6 @@ if ! $quick; then
   check "datasets from a server at fault" .venv/bin/python tests/scripts/download_test.py
   check "GLUE from a server at fault" .venv/bin/python tests/scripts/glue_test.py
   check "texts and pictures of the scripts" .venv/bin/python tests/scripts/text_and_curves_test.py
-  check "datasets through the datasets package" .venv/bin/python tests/scripts/export_test.py build/release/skipless
   check "shell scripts" shellcheck scripts/*.sh .ci/run
   check "one-way includes" .venv/bin/python scripts/check_includes.py
   check "formatting" check_format

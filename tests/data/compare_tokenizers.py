@@ -56,12 +56,12 @@ def package_tokenizer(path):
     return tokenizer
 
 
-def write_character_tokenizer(settings, path):
-    """A WordPiece with every code point as a token, at the start of a word and within one."""
+def write_character_tokenizer(settings, codes, path):
+    """A WordPiece with each of the code points as a token, at the start of a word and within one."""
     unknown = set(settings) - {"clean_text", "handle_chinese_chars", "lowercase", "strip_accents", "keep_accents"}
     if unknown:
         sys.exit(f"compare_tokenizers: no such setting of BertNormalizer: {', '.join(sorted(unknown))}")
-    texts = ["[UNK]"] + [prefix + chr(code) for code in all_code_points() for prefix in ("", "##")]
+    texts = ["[UNK]"] + [prefix + chr(code) for code in codes for prefix in ("", "##")]
     model = models.WordPiece({text: index for index, text in enumerate(texts)}, unk_token="[UNK]")
     tokenizer = tokenizers.Tokenizer(model)
     tokenizer.normalizer = normalizers.BertNormalizer(
@@ -194,6 +194,13 @@ def fuzzed_texts(count):
         yield text
 
 
+def fuzzed_code_points(count):
+    """Those of the texts, and what normalization may make of them."""
+    text = "".join(fuzzed_texts(count))
+    lower = text.lower()
+    return sorted({ord(c) for c in text + lower + unicodedata.normalize("NFD", text) + unicodedata.normalize("NFD", lower)})
+
+
 def compare_fuzzed(arguments, package):
     texts = list(fuzzed_texts(arguments.fuzz))
     different = differing(arguments, package, texts)
@@ -229,7 +236,8 @@ def main():
     if arguments.characters is not None:
         with tempfile.TemporaryDirectory() as folder:
             arguments.tokenizer = pathlib.Path(folder) / f"characters[{arguments.characters}].json"
-            write_character_tokenizer([name for name in arguments.characters.split(",") if name], arguments.tokenizer)
+            codes = all_code_points() if arguments.code_points else fuzzed_code_points(arguments.fuzz)
+            write_character_tokenizer([name for name in arguments.characters.split(",") if name], codes, arguments.tokenizer)
             return compare(parser, arguments)
     return compare(parser, arguments)
 
