@@ -105,35 +105,52 @@ SPOILED = [
 ]
 
 
-def run(program, case, file, change):
-    """The program's exit code and text for one case, changed."""
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
-        settings = json.loads((CASES / f"{case}.json").read_text())
-        if file is None:
-            change(settings)
-        (folder / f"{case}.json").write_text(json.dumps(settings))
-        for path in CASES.glob(f"{case}.*.safetensors"):
-            tensors = load_file(path)
-            if path.name == f"{case}.{file}.safetensors":
-                change(tensors)
-            save_file({name: tensor.clone() for name, tensor in tensors.items()}, folder / path.name)
-        result = subprocess.run([program, str(folder)], capture_output=True, text=True)
-        return result.returncode, result.stdout + result.stderr
+def write_case(folder, name, case, file=None, change=lambda content: None):
+    """A copy of a case, its JSON (file None) or one of its files changed."""
+    settings = json.loads((CASES / f"{case}.json").read_text())
+    if file is None:
+        change(settings)
+    (folder / f"{name}.json").write_text(json.dumps(settings))
+    for path in CASES.glob(f"{case}.*.safetensors"):
+        tensors = load_file(path)
+        if path.name == f"{case}.{file}.safetensors":
+            change(tensors)
+        save_file({key: tensor.clone() for key, tensor in tensors.items()}, folder / path.name.replace(case, name, 1))
+
+
+def run(program, folder):
+    """The program's exit code, all it says, and what it says of each case."""
+    result = subprocess.run([program, str(folder)], capture_output=True, text=True)
+    said, name = {}, None
+    for line in result.stdout.splitlines():
+        if not line.startswith(" "):
+            name = line.split()[0]
+        said[name] = said.get(name, "") + line + "\n"
+    return result.returncode, result.stdout + result.stderr, said
 
 
 def main():
-    wrong = 0
-    for case in sorted({case for case, *_ in SPOILED}):
-        code, text = run(sys.argv[1], case, "", None)
+    program = sys.argv[1]
+    with tempfile.TemporaryDirectory() as name:
+        intact, spoiled = pathlib.Path(name) / "intact", pathlib.Path(name) / "spoiled"
+        intact.mkdir()
+        spoiled.mkdir()
+        for case in sorted({case for case, *_ in SPOILED}):
+            write_case(intact, case, case)
+        for number, (case, file, change, _) in enumerate(SPOILED):
+            write_case(spoiled, f"change_{number}", case, file, change)
+        code, text, _ = run(program, intact)
         if code != 0:
+            sys.exit(f"the unchanged cases: exit code {code}\n{text}")
+        code, text, said = run(program, spoiled)
+    if code != 1:
+        sys.exit(f"the spoiled cases: exit code {code}\n{text}")
+    wrong = 0
+    for number, (case, file, _, expected) in enumerate(SPOILED):
+        text = said.get(f"change_{number}", "")
+        if " FAIL\n" not in text or expected not in text:
             wrong += 1
-            print(f"{case} unchanged: exit code {code}\n{text}")
-    for number, (case, file, change, expected) in enumerate(SPOILED):
-        code, text = run(sys.argv[1], case, file, change)
-        if code != 1 or "FAIL" not in text or expected not in text:
-            wrong += 1
-            print(f"change {number} of {case} ({file or 'json'}): exit code {code}, no '{expected}' in:\n{text}")
+            print(f"change {number} of {case} ({file or 'json'}): no failure with '{expected}' in:\n{text}")
     print(f"{len(SPOILED)} spoiled cases, {wrong} not noticed as they should be")
     return 1 if wrong else 0
 
