@@ -154,7 +154,7 @@ def is_one_of_many(code):
 
 def compare_code_points(arguments, package):
     different = set()
-    block = 1 << 19  # the tool reads the tokenizer once for each
+    block = 1 << (19 if arguments.neighbours == "all" else 21)  # the tool reads the tokenizer once for each
     codes = all_code_points()
     for start in range(0, len(codes), block):
         part = codes[start : start + block]
