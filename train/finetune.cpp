@@ -313,11 +313,12 @@ bool Finetuning::run_task(const GlueTask& task, const StopSignal& stop, Finetune
     result.examples.push_back(data.dev[i].size());
     result.cut.push_back(data.dev[i].cut());
   }
+  const std::string checksums = checksums_of(data);
   for (int64_t i = 0; i < options_.seeds; ++i) {
     const int64_t seed = config_.train.seed + i;
     const FinetuneStart start = start_of(task, seed);
     const auto seed_result = finetune_seed(
-        config_of(task, start, checksums_of(data), seed), start, data,
+        config_of(task, start, checksums, seed), start, data,
         {.folder = folder_of(task, seed), .version = options_.version, .terminal = options_.terminal, .stop = &stop});
     if (!seed_result) return false;
     result.seeds.push_back(*seed_result);

@@ -344,41 +344,41 @@ TEST_CASE("A GPT-2 with a head of its own keeps it", "[convert]") {
   CHECK(at::equal(imported.tensors.at("head"), file.at("lm_head.weight")));
 }
 
+/// Why a GPT-2 with this one setting changed is refused.
+std::string gpt2_with(const char* key, const json& value) {
+  auto settings = gpt2_settings();
+  const auto file = gpt2_file(settings);
+  settings[key] = value;
+  return reason([&] { import_gpt2(settings, file, {"x.safetensors", "config.json"}); });
+}
+
 TEST_CASE("GPT-2 settings that change what is computed are refused by name", "[convert]") {
-  const auto file = gpt2_file(gpt2_settings());
-  const auto with = [&](const char* key, const json& value) {
-    auto settings = gpt2_settings();
-    settings[key] = value;
-    return reason([&] { import_gpt2(settings, file, {"x.safetensors", "config.json"}); });
-  };
   using Catch::Matchers::Contains;
-  CHECK(with("reorder_and_upcast_attn", true) == "accepted");
-  CHECK_THAT(with("scale_attn_weights", false), Contains("scale_attn_weights is false"));
-  CHECK_THAT(with("scale_attn_by_inverse_layer_idx", true), Contains("scale_attn_by_inverse_layer_idx is true"));
-  CHECK_THAT(with("activation_function", "silu"), Contains("activation_function is \"silu\""));
-  CHECK_THAT(with("n_head", 3), Contains("n_head"));
-  CHECK_THAT(with("n_layer", 0), Contains("n_layer is 0"));
-  CHECK_THAT(with("n_layer", "two"), Contains("n_layer is \"two\""));
-  CHECK_THAT(with("n_inner", 21), Contains("shape"));
+  CHECK(gpt2_with("reorder_and_upcast_attn", true) == "accepted");
+  CHECK_THAT(gpt2_with("scale_attn_weights", false), Contains("scale_attn_weights is false"));
+  CHECK_THAT(gpt2_with("scale_attn_by_inverse_layer_idx", true), Contains("scale_attn_by_inverse_layer_idx is true"));
+  CHECK_THAT(gpt2_with("activation_function", "silu"), Contains("activation_function is \"silu\""));
+  CHECK_THAT(gpt2_with("n_head", 3), Contains("n_head"));
+  CHECK_THAT(gpt2_with("n_layer", 0), Contains("n_layer is 0"));
+  CHECK_THAT(gpt2_with("n_layer", "two"), Contains("n_layer is \"two\""));
+  CHECK_THAT(gpt2_with("n_inner", 21), Contains("shape"));
 }
 
 TEST_CASE("GPT-2 settings that no run can have are refused before a model is built, by their key", "[convert]") {
-  const auto file = gpt2_file(gpt2_settings());
-  const auto with = [&](const char* key, const json& value) {
-    auto settings = gpt2_settings();
-    settings[key] = value;
-    return reason([&] { import_gpt2(settings, file, {"x.safetensors", "config.json"}); });
-  };
   using Catch::Matchers::Contains;
   // Of two keys here, and said once.
-  CHECK(with("layer_norm_epsilon", -1) ==
+  CHECK(gpt2_with("layer_norm_epsilon", -1) ==
         "config.json: layer_norm_epsilon (here model.norm_eps): '-1' is out of range; allowed: a number from 0 to 1");
-  CHECK_THAT(with("attn_pdrop", 1), Contains("config.json: attn_pdrop (here model.dropout.attention): '1' is out of"));
-  CHECK_THAT(with("initializer_range", -5), Contains("initializer_range (here model.init_std): '-5' is out of range"));
-  CHECK_THAT(with("n_layer", 1'000'000'000), Contains("n_layer (here model.n_layer): '1000000000' is out of range"));
-  CHECK_THAT(with("n_layer", 10'000), Contains("n_layer is 10000, but x.safetensors holds 28 tensors"));
-  CHECK_THAT(with("n_layer", uint64_t{1} << 63), Contains("n_layer is 9223372036854775808") && Contains("integer"));
-  CHECK_THAT(with("n_embd", int64_t{1} << 62), Contains("n_embd (here model.d_model)"));
+  CHECK_THAT(gpt2_with("attn_pdrop", 1),
+             Contains("config.json: attn_pdrop (here model.dropout.attention): '1' is out of"));
+  CHECK_THAT(gpt2_with("initializer_range", -5),
+             Contains("initializer_range (here model.init_std): '-5' is out of range"));
+  CHECK_THAT(gpt2_with("n_layer", 1'000'000'000),
+             Contains("n_layer (here model.n_layer): '1000000000' is out of range"));
+  CHECK_THAT(gpt2_with("n_layer", 10'000), Contains("n_layer is 10000, but x.safetensors holds 28 tensors"));
+  CHECK_THAT(gpt2_with("n_layer", uint64_t{1} << 63),
+             Contains("n_layer is 9223372036854775808") && Contains("integer"));
+  CHECK_THAT(gpt2_with("n_embd", int64_t{1} << 62), Contains("n_embd (here model.d_model)"));
 }
 
 TEST_CASE("A model exported to the authors' form is read back to the same config and bits", "[convert][export]") {

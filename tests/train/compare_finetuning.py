@@ -75,8 +75,6 @@ def main():
         if not given:
             write_small_bert(bert)
         subprocess.run([skipless, "convert", bert, work / "run"], check=True, stdout=subprocess.DEVNULL)
-        if not (work / "run/tokenizer.json").exists():
-            (work / "run/tokenizer.json").write_text((bert / "tokenizer.json").read_text())
         write_tasks(work / "glue")
         (work / "recipe.yaml").write_text(
             "train: {epochs: 10, batch_size: 16, weight_decay: 0, warmup_fraction: 0.1, "

@@ -65,8 +65,6 @@ def main():
         if not arguments.folder:
             write_small_bert(bert)
         subprocess.run([arguments.skipless, "convert", bert, work / "run"], check=True, stdout=subprocess.DEVNULL)
-        if not (work / "run/tokenizer.json").exists():
-            (work / "run/tokenizer.json").write_text((bert / "tokenizer.json").read_text())
         (work / "text").write_text("".join(sentence + "\n" for sentence in sentences))
         subprocess.run([arguments.hidden_states, work / "run", work / "text", work / "out.safetensors"], check=True)
         ours = load_file(work / "out.safetensors")
