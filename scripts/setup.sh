@@ -10,7 +10,7 @@ packages=(
   libhwy-dev                                                               # SIMD that fits the processor
   libpcre2-dev libutf8proc-dev                                             # what tokenizers need of Unicode
   libxxhash-dev zlib1g-dev libzstd-dev                                     # checksums, .gz, .zst
-  clang-16                                                                 # where it is missing GCC does, slower
+  clang-16 libclang-rt-16-dev                                              # where it is missing GCC does, slower
   catch2 shellcheck clang-format-14                                        # tests and style
 )
 

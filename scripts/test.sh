@@ -65,7 +65,7 @@ check_format() {
 }
 
 check_broken_files() {
-  scripts/build.sh asan sanitized_readers && build/asan/tests/sanitized_readers
+  scripts/build.sh release sanitized_readers && "$tests/sanitized_readers"
 }
 
 if ! $quick; then # the longest first
