@@ -47,15 +47,19 @@ struct Call {
   at::Tensor kept;  // [B, T] bool, contiguous, or undefined
   bool causal;
   bool centre_over_all;
+  double dropout;
+  int64_t seed;
 
   int64_t n_head() const { return q.size(1); }
 
-  kernels::HeadShape shape(int64_t b) const {
+  kernels::HeadShape shape(int64_t b, int64_t h) const {
     return {.length = q.size(2),
             .head_size = q.size(3),
             .causal = causal,
             .kept = kept.defined() ? kept.const_data_ptr<bool>() + b * kept.size(1) : nullptr,
-            .centre_over_all = centre_over_all};
+            .centre_over_all = centre_over_all,
+            .dropout = dropout,
+            .seed = static_cast<uint64_t>(seed) + static_cast<uint64_t>(b * n_head() + h)};
   }
   kernels::HeadGains gains(int64_t h) const {
     const auto of = [&](const at::Tensor& gain) { return gain.const_data_ptr<float>()[gain.numel() == 1 ? 0 : h]; };
@@ -80,7 +84,7 @@ class FusedAttention : public torch::autograd::Function<FusedAttention> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                             const at::Tensor& alpha, const at::Tensor& beta, const at::Tensor& gamma,
-                            const AttentionMask& mask) {
+                            const AttentionMask& mask, double dropout, int64_t seed) {
     const Call call{.q = with_rows(q),
                     .k = with_rows(k),
                     .v = with_rows(v),
@@ -89,18 +93,22 @@ class FusedAttention : public torch::autograd::Function<FusedAttention> {
                     .gamma = gamma,
                     .kept = mask.kept.defined() ? mask.kept.contiguous() : mask.kept,
                     .causal = mask.causal,
-                    .centre_over_all = mask.centre_over_all};
-    const auto out = empty_heads(q.sizes(), at::kFloat);
+                    .centre_over_all = mask.centre_over_all,
+                    .dropout = dropout,
+                    .seed = seed};
+    const auto out = empty_heads(q.sizes(), v.scalar_type());
     const auto log_sum = at::empty({q.size(0), q.size(1), q.size(2)}, at::kFloat);  // [B, H, T]
     auto* const sums = log_sum.mutable_data_ptr<float>();
     call.for_heads([&](int64_t b, int64_t h) {
-      kernels::shaped_attention_forward(call.shape(b), call.gains(h), rows_of(call.q, b, h), rows_of(call.k, b, h),
+      kernels::shaped_attention_forward(call.shape(b, h), call.gains(h), rows_of(call.q, b, h), rows_of(call.k, b, h),
                                         rows_of(call.v, b, h), rows_of(out, b, h),
                                         sums + (b * call.n_head() + h) * q.size(2));
     });
     context->save_for_backward({call.q, call.k, call.v, alpha, beta, gamma, call.kept, log_sum});
     context->saved_data["causal"] = mask.causal;
     context->saved_data["centre_over_all"] = mask.centre_over_all;
+    context->saved_data["dropout"] = dropout;
+    context->saved_data["seed"] = seed;
     return out;
   }
 
@@ -114,7 +122,9 @@ class FusedAttention : public torch::autograd::Function<FusedAttention> {
                     .gamma = saved[5],
                     .kept = saved[6],
                     .causal = context->saved_data["causal"].toBool(),
-                    .centre_over_all = context->saved_data["centre_over_all"].toBool()};
+                    .centre_over_all = context->saved_data["centre_over_all"].toBool(),
+                    .dropout = context->saved_data["dropout"].toDouble(),
+                    .seed = context->saved_data["seed"].toInt()};
     const auto& log_sum = saved[7];
     const auto grad_out = with_rows(gradients[0]);
     const auto grad_q = empty_heads(call.q.sizes(), call.q.scalar_type());
@@ -124,7 +134,7 @@ class FusedAttention : public torch::autograd::Function<FusedAttention> {
     auto sums = of_gains.accessor<double, 3>();
     call.for_heads([&](int64_t b, int64_t h) {
       const auto of_head = kernels::shaped_attention_backward(
-          call.shape(b), call.gains(h), rows_of(call.q, b, h), rows_of(call.k, b, h), rows_of(call.v, b, h),
+          call.shape(b, h), call.gains(h), rows_of(call.q, b, h), rows_of(call.k, b, h), rows_of(call.v, b, h),
           log_sum.const_data_ptr<float>() + (b * call.n_head() + h) * call.q.size(2), rows_of(grad_out, b, h),
           rows_of(grad_q, b, h), rows_of(grad_k, b, h), rows_of(grad_v, b, h));
       sums[0][b][h] = of_head.alpha;
@@ -138,6 +148,8 @@ class FusedAttention : public torch::autograd::Function<FusedAttention> {
             gain_gradient(of_gains[0], call.alpha),
             gain_gradient(of_gains[1], call.beta),
             gain_gradient(of_gains[2], call.gamma),
+            none,
+            none,
             none};
   }
 };
@@ -149,9 +161,10 @@ bool can_fuse(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, con
 }
 
 at::Tensor fused_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const HeadGainTensors& gains,
-                           const AttentionMask& mask) {
+                           const AttentionMask& mask, double dropout) {
   TORCH_CHECK(q.sizes() == k.sizes() && q.sizes() == v.sizes(), "as many queries as keys and values");
-  return FusedAttention::apply(q, k, v, gains.alpha, gains.beta, gains.gamma, mask);
+  return FusedAttention::apply(q, k, v, gains.alpha, gains.beta, gains.gamma, mask, dropout,
+                               dropout > 0 ? at::empty({}, at::kLong).random_().item<int64_t>() : 0);
 }
 
 }  // namespace skipless

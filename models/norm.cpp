@@ -1,5 +1,6 @@
 #include "models/norm.h"
 
+#include <ATen/autocast_mode.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linalg_vector_norm.h>
 
@@ -7,6 +8,8 @@
 #include <cmath>
 
 #include "models/full_precision.h"
+#include "models/fused_norm.h"
+#include "models/kernel_rows.h"
 
 namespace skipless {
 
@@ -18,7 +21,32 @@ std::span<const EnumName<NormKind>> enum_names(NormKind) {
 
 RmsNormImpl::RmsNormImpl(int64_t d, double eps) : scale_(register_parameter("scale", torch::ones({d}))), eps_(eps) {}
 
-torch::Tensor RmsNormImpl::forward(const torch::Tensor& input) {
+namespace {
+
+/// Under bfloat16 autocast on a CPU, else float32.
+at::ScalarType operand_type() {
+  const bool is_bfloat16 =
+      at::autocast::is_autocast_enabled(at::kCPU) && at::autocast::get_autocast_dtype(at::kCPU) == at::kBFloat16;
+  return is_bfloat16 ? at::kBFloat16 : at::kFloat;
+}
+
+bool can_fuse(const torch::Tensor& x, const torch::Tensor& scale) {
+  return has_kernel_element(x) && scale.scalar_type() == at::kFloat;
+}
+
+}  // namespace
+
+torch::Tensor RmsNormImpl::forward(const torch::Tensor& x) {
+  if (!can_fuse(x, scale_)) return plain(x);
+  return fused_norm({.eps = eps_, .is_layer_norm = false, .result = at::kFloat}, x, scale_, {});
+}
+
+torch::Tensor RmsNormImpl::operand(const torch::Tensor& x) {
+  if (!can_fuse(x, scale_)) return plain(x);
+  return fused_norm({.eps = eps_, .is_layer_norm = false, .result = operand_type()}, x, scale_, {});
+}
+
+torch::Tensor RmsNormImpl::plain(const torch::Tensor& input) const {
   const auto x = full_precision(input);
   const auto norm = at::linalg_vector_norm(x, 2, at::IntArrayRef{-1}, /*keepdim=*/true);
   return scale_ * (x / (norm / std::sqrt(static_cast<double>(x.size(-1))) + eps_));
@@ -31,6 +59,11 @@ LayerNormImpl::LayerNormImpl(int64_t d, double eps)
 
 torch::Tensor LayerNormImpl::forward(const torch::Tensor& x) {
   return at::layer_norm(full_precision(x), {x.size(-1)}, weight_, bias_, eps_);
+}
+
+torch::Tensor LayerNormImpl::operand(const torch::Tensor& x) {
+  if (!can_fuse(x, weight_)) return forward(x);
+  return fused_norm({.eps = eps_, .is_layer_norm = true, .result = operand_type()}, x, weight_, bias_);
 }
 
 int64_t n_norm_parameters(NormKind kind, int64_t d) {

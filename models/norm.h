@@ -18,6 +18,8 @@ std::span<const EnumName<NormKind>> enum_names(NormKind);
 class NormImpl : public torch::nn::Module {
  public:
   virtual torch::Tensor forward(const torch::Tensor& x) = 0;
+  /// The same for matrix products alone: under bfloat16 autocast on a CPU already rounded to it.
+  virtual torch::Tensor operand(const torch::Tensor& x) = 0;
 };
 using Norm = std::shared_ptr<NormImpl>;
 
@@ -27,6 +29,9 @@ class RmsNormImpl : public NormImpl {
  public:
   RmsNormImpl(int64_t d, double eps);
   torch::Tensor forward(const torch::Tensor& x) override;
+  torch::Tensor operand(const torch::Tensor& x) override;
+  /// The formula as it is written: the reference of the fused one.
+  torch::Tensor plain(const torch::Tensor& x) const;
 
  private:
   torch::Tensor scale_;  // [d], 1 at the start
@@ -38,6 +43,7 @@ class LayerNormImpl : public NormImpl {
  public:
   LayerNormImpl(int64_t d, double eps);
   torch::Tensor forward(const torch::Tensor& x) override;
+  torch::Tensor operand(const torch::Tensor& x) override;
 
  private:
   torch::Tensor weight_;  // [d], 1 at the start
@@ -49,6 +55,7 @@ class LayerNormImpl : public NormImpl {
 class NoNormImpl : public NormImpl {
  public:
   torch::Tensor forward(const torch::Tensor& x) override { return x; }
+  torch::Tensor operand(const torch::Tensor& x) override { return x; }
 };
 
 int64_t n_norm_parameters(NormKind kind, int64_t d);

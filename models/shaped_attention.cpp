@@ -150,8 +150,9 @@ torch::Tensor ShapedAttentionImpl::forward(const torch::Tensor& q, const torch::
   if (mask.observer != nullptr) (*mask.observer)(*this, q, all_k);
   if (soft_cap_ > 0) return plain(q, all_k, all_v, mask);
   const double p_dropout = is_training() ? dropout_ : 0;
-  if (p_dropout == 0 && can_fuse(q, k, v, mask)) {
-    const auto fused = fused_attention(q, k, v, {alpha_->value(), beta_->value(), gamma_->value()}, mask);
+  if (can_fuse(q, k, v, mask)) {
+    const HeadGainTensors gains{alpha_->value(), beta_->value(), gamma_->value()};
+    const auto fused = fused_attention(q, k, v, gains, mask, p_dropout);
     return lambda_.defined() ? interpolated(lambda_, v, fused) : fused;
   }
   auto out = beta_->forward(softmax_attention(q, all_k, all_v, mask, p_dropout));

@@ -57,7 +57,7 @@ struct AttentionMask {
 /// soft-cap c*tanh(S/c) changes S inside the softmax, which LibTorch's fused attention cannot do: with it the plain
 /// formula below runs, whose memory grows with T^2.
 ///
-/// On a CPU, in float32 and bfloat16, without dropout, the three terms are one operation (fused_attention.h).
+/// On a CPU, in float32 and bfloat16, the three terms are one operation (fused_attention.h).
 ///
 /// Dropout acts on A alone: I and C are no choice of the queries, and beta*A - gamma*C is no longer 0 at the start.
 /// With an identity start P becomes lambda*I + (1 - lambda)*P (identity_start.h); lambda is a buffer of that name. At

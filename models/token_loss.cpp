@@ -1,5 +1,6 @@
 #include "models/token_loss.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/empty_like.h>
@@ -13,7 +14,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <optional>
+#include <vector>
+
+#include "models/kernel_rows.h"
+#include "models/kernels/cross_entropy_kernel.h"
 
 namespace skipless {
 
@@ -78,6 +84,44 @@ struct Wanted {
   bool any() const { return of_hidden || of_matrix || of_bias; }
 };
 
+/// As one operation on a CPU (kernels/cross_entropy_kernel.h).
+double fused_loss(const at::Tensor& logits, const at::Tensor& targets, int64_t vocab_size, bool wants_gradient) {
+  const kernels::LogitShape shape{
+      .vocab_size = vocab_size, .columns = logits.size(1), .wants_gradient = wants_gradient};
+  const auto rows = kernel_rows(logits);
+  const auto ids = targets.contiguous();
+  for (int64_t i = 0; i < ids.numel(); ++i) {
+    const int64_t id = ids.const_data_ptr<int64_t>()[i];
+    TORCH_CHECK((id >= 0 && id < vocab_size) || id == kIgnoredTarget, "target ", id, " of a vocabulary of ",
+                vocab_size);
+  }
+  std::vector<double> sums(static_cast<size_t>(at::get_num_threads()));
+  at::parallel_for(0, logits.size(0), rows_per_thread(shape.columns), [&](int64_t first, int64_t last) {
+    sums[static_cast<size_t>(at::get_thread_num())] +=
+        kernels::cross_entropy(shape, first, last, rows, ids.const_data_ptr<int64_t>());
+  });
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
+}
+
+/// Adds the loss of `logits` [R, V] to `sum` and returns its gradient over them, softmax - onehot, 0 in ignored rows.
+/// The logits are used up.
+at::Tensor loss_gradient(at::Tensor logits, const at::Tensor& targets, int64_t vocab_size, bool wants_gradient,
+                         at::Tensor& sum) {
+  if (has_kernel_element(logits)) {
+    sum.add_(fused_loss(logits, targets, vocab_size, wants_gradient));
+    return logits;
+  }
+  const auto ignored = targets.eq(kIgnoredTarget).unsqueeze(1);  // [R, 1]
+  const auto target = targets.unsqueeze(1).masked_fill(ignored, 0);
+  if (vocab_size < logits.size(1)) logits.slice(1, vocab_size).fill_(-std::numeric_limits<double>::infinity());
+  logits = at::log_softmax(logits, -1);
+  sum.sub_(logits.gather(1, target).masked_fill(ignored, 0).sum());
+  if (!wants_gradient) return {};
+  auto gradient = logits.exp_();
+  gradient.scatter_add_(1, target, at::full_like(target, -1, gradient.options()));
+  return gradient.masked_fill_(ignored, 0);
+}
+
 LossAndGradients chunked_loss(const at::Tensor& hidden, const at::Tensor& matrix, const at::Tensor& bias,
                               int64_t vocab_size, const at::Tensor& targets, const Wanted& wanted) {
   const Products products(hidden);
@@ -92,23 +136,21 @@ LossAndGradients chunked_loss(const at::Tensor& hidden, const at::Tensor& matrix
   const int64_t n = hidden.size(0), rows = loss_chunk_rows(n, matrix.size(0));
   for (int64_t first = 0; first < n; first += rows) {
     const int64_t last = std::min(n, first + rows);
-    const auto ignored = targets.slice(0, first, last).eq(kIgnoredTarget).unsqueeze(1);  // [R, 1]
-    const auto target = targets.slice(0, first, last).unsqueeze(1).masked_fill(ignored, 0);
+    const auto target = targets.slice(0, first, last);
     const auto h = products.operand(hidden.slice(0, first, last));  // [R, D]
-    auto logits = at::mm(h, w.t()).to(options.dtype());             // [R, V]
-    if (bias.defined()) logits.add_(bias);
-    if (vocab_size < logits.size(1)) {
-      logits.slice(1, vocab_size).fill_(-std::numeric_limits<double>::infinity());
+    auto logits = at::mm(h, w.t());                                 // [R, V]
+    if (bias.defined()) {
+      logits = logits.to(options.dtype()).add_(bias);
+    } else if (!has_kernel_element(logits)) {
+      logits = logits.to(options.dtype());
     }
-    logits = at::log_softmax(logits, -1);
-    result.sum.sub_(logits.gather(1, target).masked_fill(ignored, 0).sum());
+    auto gradient = loss_gradient(std::move(logits), target, vocab_size, wanted.any(), result.sum);
     if (!wanted.any()) continue;
-    // d loss / d logits = softmax - onehot.
-    auto gradient = logits.exp_();
-    gradient.scatter_add_(1, target, at::full_like(target, -1, options));
-    if (wanted.of_bias) result.of_bias.addmv_(gradient.t(), ignored.squeeze(1).logical_not().to(options.dtype()));
+    if (wanted.of_bias) result.of_bias.add_(gradient.sum(0));
     if (products.gradient_scale() != 1) gradient.mul_(products.gradient_scale());
     gradient = products.operand(gradient);
+    // What is ignored may be anything, NaN too.
+    const auto ignored = target.eq(kIgnoredTarget).unsqueeze(1);  // [R, 1]
     if (wanted.of_hidden) {
       result.of_hidden.slice(0, first, last).copy_(products.product(gradient, w).masked_fill_(ignored, 0));
     }
@@ -143,8 +185,9 @@ class LossFunction : public torch::autograd::Function<LossFunction> {
     auto gradients = context->saved_data["gradients"].toTensorVector();
     // Taken out, so that scaling in place harms nobody, and so that the engine may keep them as .grad.
     context->saved_data.clear();
+    const bool is_one = of_sum[0].is_cpu() && of_sum[0].item<double>() == 1;
     for (auto& tensor : gradients) {
-      if (tensor.defined()) tensor.mul_(of_sum[0]);
+      if (tensor.defined() && !is_one) tensor.mul_(of_sum[0]);
     }
     return {gradients[0], gradients[1], gradients[2], {}, {}};
   }

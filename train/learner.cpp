@@ -3,11 +3,13 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/where.h>
+#include <ATen/record_function.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "models/fp32_products.h"
 #include "models/make_model.h"
 #include "train/accumulation.h"
 #include "train/autocast.h"
@@ -41,6 +43,7 @@ Learner::Learner(Transformer model, const TrainConfig& config, Precision precisi
       model_(std::move(model)),
       optimizer_(parameter_groups(*model_, config.optimizer.weight_decay), config.optimizer),
       failed_step_(at::full({}, -1, at::TensorOptions().dtype(at::kLong).device(device_of(*model_)))) {
+  set_fp32_products(best_fp32_products());
   model_->train();
   model_->set_recompute(config_.recompute);
   for (const auto& group : optimizer_.groups()) {
@@ -64,6 +67,7 @@ Learner::Step Learner::step(int64_t index, double lr, const Batch& batch) {
   const auto micro_batches = batch.split(*config_.micro_batch);
   model_->begin_step(index);
   const auto loss_of = [&](int64_t i) {
+    RECORD_USER_SCOPE("forward");
     const Autocast autocast(batch.ids.device().type(), precision_);
     return model_->loss(micro_batches[static_cast<size_t>(i)]);
   };

@@ -8,6 +8,7 @@
 #include "configs/config_file.h"
 #include "configs/error.h"
 #include "configs/printable.h"
+#include "models/fp32_products.h"
 #include "models/make_model.h"
 #include "train/device.h"
 #include "train/module_state.h"
@@ -48,6 +49,7 @@ LoadedRun load_run(const std::filesystem::path& folder, const std::string& which
   run.state = checkpoints.read_state(step);
   run.model = make_model(run.config.model);
   load_module_state(*run.model, tensors.tensors, checkpoints.path_of(step).string());
+  set_fp32_products(best_fp32_products());
   run.model->to(run.device);
   run.model->eval();
   return run;

@@ -45,7 +45,7 @@ OpBlockImpl::OpBlockImpl(const Config& config, const TransformerConfig& transfor
 }
 
 torch::Tensor OpBlockImpl::forward(const torch::Tensor& x, const AttentionMask& mask) {
-  const auto u = gained_sum(alpha_sa_, x, beta_sa_, attention_->forward(norm_1_->forward(x), mask), mask);
+  const auto u = gained_sum(alpha_sa_, x, beta_sa_, attention_->forward(norm_1_->operand(x), mask), mask);
   return gained_sum(alpha_ff_, u, beta_ff_, feed_forward_->forward(u), mask);
 }
 

@@ -35,7 +35,7 @@ ParallelBlockImpl::ParallelBlockImpl(const Config& config, const TransformerConf
 }
 
 torch::Tensor ParallelBlockImpl::forward(const torch::Tensor& x, const AttentionMask& mask) {
-  const auto n = norm_->forward(x);
+  const auto n = norm_->operand(x);
   const auto branches = branch_sum(beta_ff_, feed_forward_->forward(n), beta_sa_, attention_->forward(n, mask), mask);
   return alpha_comb_->is_zero() ? branches : alpha_comb_->forward(x) + branches;
 }

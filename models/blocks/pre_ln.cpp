@@ -39,8 +39,8 @@ PreLnBlockImpl::PreLnBlockImpl(const Config& config, const TransformerConfig& tr
 }
 
 torch::Tensor PreLnBlockImpl::forward(const torch::Tensor& x, const AttentionMask& mask) {
-  const auto u = gained_sum(alpha_sa_, x, beta_sa_, attention_->forward(norm_1_->forward(x), mask), mask);
-  return gained_sum(alpha_ff_, u, beta_ff_, feed_forward_->forward(norm_2_->forward(u)), mask);
+  const auto u = gained_sum(alpha_sa_, x, beta_sa_, attention_->forward(norm_1_->operand(x), mask), mask);
+  return gained_sum(alpha_ff_, u, beta_ff_, feed_forward_->forward(norm_2_->operand(u)), mask);
 }
 
 }  // namespace skipless

@@ -39,8 +39,8 @@ SasBlockImpl::SasBlockImpl(const Config& config, const TransformerConfig& transf
 }
 
 torch::Tensor SasBlockImpl::forward(const torch::Tensor& x, const AttentionMask& mask) {
-  const auto u = beta_sa_->forward(attention_->forward(norm_1_->forward(x), mask), mask);
-  return gained_sum(alpha_ff_, u, beta_ff_, feed_forward_->forward(norm_2_->forward(u)), mask);
+  const auto u = beta_sa_->forward(attention_->forward(norm_1_->operand(x), mask), mask);
+  return gained_sum(alpha_ff_, u, beta_ff_, feed_forward_->forward(norm_2_->operand(u)), mask);
 }
 
 }  // namespace skipless

@@ -34,7 +34,7 @@ SasPBlockImpl::SasPBlockImpl(const Config& config, const TransformerConfig& tran
 }
 
 torch::Tensor SasPBlockImpl::forward(const torch::Tensor& x, const AttentionMask& mask) {
-  const auto n = norm_->forward(x);
+  const auto n = norm_->operand(x);
   return branch_sum(beta_ff_, feed_forward_->forward(n), beta_sa_, attention_->forward(n, mask), mask);
 }
 

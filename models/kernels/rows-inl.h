@@ -12,7 +12,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "models/kernels/shaped_attention_kernel.h"
+#include "models/kernels/rows.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace skipless::kernels::HWY_NAMESPACE {

@@ -2,18 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <vector>
 
+#include "models/kernels/targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "models/kernels/shaped_attention_kernel.cpp"
 #include <hwy/foreach_target.h>
 // Behind it:
-#include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
+#include "models/kernels/dropout-inl.h"
 #include "models/kernels/rows-inl.h"
 #include "models/kernels/tile_product-inl.h"
+#include "models/kernels/values-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace skipless::kernels::HWY_NAMESPACE {
@@ -32,14 +35,10 @@ inline Workspace& workspace() {
   return space;
 }
 
-inline float* sized(std::vector<float>& buffer, int64_t n) {
-  if (static_cast<int64_t>(buffer.size()) < n) buffer.resize(static_cast<size_t>(n));
-  return buffer.data();
-}
-
 /// The shape of a head with what follows from it.
 struct Head : HeadShape {
   int64_t n_kept;
+  int64_t seen;     // keys from this one on are kept by no row
   int64_t width;    // dh, rounded up to whole vectors
   int64_t panel;    // columns of a panel of K^T and V^T
   int64_t columns;  // T, rounded up to whole panels
@@ -48,19 +47,26 @@ struct Head : HeadShape {
   explicit Head(const HeadShape& shape)
       : HeadShape(shape),
         n_kept(kept == nullptr ? length : std::count(kept, kept + length, true)),
+        seen(centre_over_all || kept == nullptr ? length : length - trailing_padding()),
         width(rounded_up(head_size, lanes())),
         panel(kTileVectors * lanes()),
         columns(rounded_up(length, panel)),
         scale(1.0F / std::sqrt(static_cast<float>(head_size))) {}
 
-  /// Keys from this one on are hidden from row i by the causal mask.
-  int64_t end(int64_t i) const { return causal ? i + 1 : length; }
+  /// From this key on row i of P is 0.
+  int64_t end(int64_t i) const { return causal ? i + 1 : std::max(seen, i + 1); }
   /// C of row i is the same at all keys below end(i).
   bool centres_evenly() const { return causal || centre_over_all || kept == nullptr; }
   /// C_ij where it is not 0.
   float centre(int64_t i) const {
     const int64_t n = centres_evenly() ? end(i) : n_kept;
     return n == 0 ? 0 : 1.0F / static_cast<float>(n);
+  }
+
+ private:
+  int64_t trailing_padding() const {
+    return std::find(std::reverse_iterator(kept + length), std::reverse_iterator(kept), true) -
+           std::reverse_iterator(kept + length);
   }
 };
 
@@ -92,16 +98,12 @@ HWY_INLINE float largest(const float* s, int64_t columns) {
 /// s = exp(s - shift); returns its sum.
 HWY_INLINE float exponentials(float* s, int64_t columns, float shift) {
   const FloatTag d;
-  // Below it lies what is 0 in float32.
-  const auto least = hn::Set(d, -87.0F), by = hn::Set(d, shift);
+  const auto by = hn::Set(d, shift);
   auto sum = hn::Zero(d);
   for (int64_t j = 0; j < columns; j += lanes()) {
-    const auto x = hn::Sub(hn::LoadU(d, s + j), by);
-    const auto e = hn::IfThenZeroElse(hn::Lt(x, least), hn::Exp(d, x));
-    // Exp() is not made for a NaN, which must stay one.
-    const auto kept = hn::IfThenElse(hn::Eq(x, x), e, x);
-    hn::StoreU(kept, d, s + j);
-    sum = hn::Add(sum, kept);
+    const auto e = exp_of_negative(d, hn::Sub(hn::LoadU(d, s + j), by));
+    hn::StoreU(e, d, s + j);
+    sum = hn::Add(sum, e);
   }
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
@@ -187,6 +189,7 @@ void Forward(const HeadShape& shape, const HeadGains& gains, const Rows& q, cons
       const bool blind = most == kMinusInfinity;
       const float sum = exponentials(row, columns, blind ? 0 : most);
       log_sum[first + r] = blind ? 0 : most + std::log(sum);
+      if (head.dropout > 0) drop(DropoutRow(head.seed, first + r, head.dropout), row, columns);
       shape_row(head, gains, first + r, blind ? 0 : gains.beta / sum, row);
     }
     product<false>({p, head.columns, 1}, packed_v, width, o, width, rows, width, end);
@@ -229,11 +232,14 @@ HeadGainGradients Backward(const HeadShape& shape, const HeadGains& gains, const
       float* const g = grad_s + r * head.columns;
       hide_keys(head, i, a, columns);
       exponentials(a, columns, log_sum[i]);
-      const float mean = dot(a, g, columns);
       sums.alpha += g[i];
-      sums.beta += mean;
       sums.gamma -= centred_sum(head, i, g) * head.centre(i);
+      const DropoutRow dropout(head.seed, i, head.dropout);
+      if (head.dropout > 0) drop(dropout, g, columns);
+      const float mean = dot(a, g, columns);
+      sums.beta += mean;
       score_gradients(gains.beta, mean, a, g, columns);
+      if (head.dropout > 0) drop(dropout, a, columns);
       shape_row(head, gains, i, gains.beta, a);
     }
     product<false>({grad_s, head.columns, 1}, packed_k, width, dq, width, rows, width, end);

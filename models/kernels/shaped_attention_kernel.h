@@ -8,6 +8,9 @@
 //   dS_ij = beta * A_ij * (dP_ij - sum_k dP_ik A_ik)
 //   dQ = dS K / sqrt(dh)     dK = dS^T Q / sqrt(dh)
 //
+// Dropout of A: A_ij becomes M_ij A_ij in P, M_ij being 0 with probability p and else 1/(1 - p). Then dP_ij is M_ij
+// dP_ij in dbeta and dS. M is a pure function of a seed, i and j, and is made again on the way back.
+//
 // C_ij is 1/(number of keys that row i centres over) at those keys, else 0: with a causal mask keys 0..i; without one
 // the kept keys, or all T of them. beta*A_ij - gamma*C_ij is taken element by element, so that it is exactly 0 where A
 // is C. A block of rows of S, A, P and their gradients stands in cache; memory grows linearly with T.
@@ -15,16 +18,9 @@
 
 #include <cstdint>
 
+#include "models/kernels/rows.h"
+
 namespace skipless::kernels {
-
-enum class Element { float32, bfloat16 };
-
-/// Rows of dh values: value (t, d) is element t * stride + d of `data`.
-struct Rows {
-  void* data;
-  Element element;
-  int64_t stride;
-};
 
 /// One head of one sequence.
 struct HeadShape {
@@ -33,6 +29,8 @@ struct HeadShape {
   bool causal;
   const bool* kept;      // [T], the keys that may be seen; null: all
   bool centre_over_all;  // without a causal mask: C is 1/T even where keys are not kept
+  double dropout = 0;    // p
+  uint64_t seed = 0;     // of M
 };
 
 struct HeadGains {

@@ -10,21 +10,14 @@
 
 #include <cstdint>
 
+#include "models/kernels/values-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace skipless::kernels::HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
-
-using FloatTag = hn::ScalableTag<float>;
-using FloatVector = hn::Vec<FloatTag>;
 
 // Sums that stand in registers at once: 24 of the 32 that AVX-512 has, 12 of 16 elsewhere.
 constexpr int64_t kTileRows = HWY_TARGET <= HWY_AVX3 ? 6 : 4;
 constexpr int64_t kTileVectors = HWY_TARGET <= HWY_AVX3 ? 4 : 3;
-
-inline int64_t lanes() {
-  return static_cast<int64_t>(hn::Lanes(FloatTag()));
-}
 
 inline int64_t rounded_up(int64_t n, int64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;

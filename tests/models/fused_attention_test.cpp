@@ -1,10 +1,15 @@
 // The fused attention of a CPU against the formula in float64, in every instruction set that the processor has.
-#include <ATen/ops/equal.h>
+#include "models/kernels/targets.h"
+// Behind it:
 #include <hwy/targets.h>
+
+#include <ATen/ops/equal.h>
 #include <torch/nn/module.h>
 #include <torch/utils.h>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -117,6 +122,105 @@ TEST_CASE("Fused attention of bfloat16 computes in float32 and rounds the gradie
   }
 }
 
+TEST_CASE("Fused attention of bfloat16 values is rounded to bfloat16 once", "[fused]") {
+  constexpr double kRounding = 1.0 / 256;
+  torch::manual_seed(5);
+  auto attention = random_attention(true);
+  std::vector<torch::Tensor> inputs;
+  for (int i = 0; i < 3; ++i) inputs.push_back(heads(2, 40, 16).to(torch::kBFloat16));
+  const auto weights = torch::randn({2, kHeads, 40, 16}).to(torch::kBFloat16);
+  const auto fused = pass(attention, inputs, {}, weights, true);
+  const auto plain = pass(attention, inputs, {}, weights.to(torch::kDouble), false);
+  for (const size_t i : {0, 1, 2, 3}) {
+    CHECK(fused[i].scalar_type() == torch::kBFloat16);
+    const auto difference = (fused[i].to(torch::kDouble) - plain[i]).abs();
+    CHECK(at::le(difference, plain[i].abs() * kRounding + kFloat32).all().item<bool>());
+  }
+}
+
+TEST_CASE("Fused attention with dropout equals the formula with the entries of A that it drops", "[fused][dropout]") {
+  constexpr double kP = 0.3;
+  constexpr int64_t kT = 40;
+  torch::manual_seed(9);
+  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    hwy::SetSupportedTargetsForTest(target);
+    for (const int mask_kind : {0, 1, 3}) {
+      INFO(hwy::TargetName(target) << ", mask " << mask_kind);
+      AttentionMask mask{.causal = mask_kind == 0};
+      if (mask_kind >= 2) mask = padded_mask(false, kT, false);
+      auto attention = random_attention(true);
+      const std::vector<torch::Tensor> inputs{heads(2, kT, 16), heads(2, kT, 16), heads(2, kT, 16)};
+      const auto weights = torch::randn({2, kHeads, kT, 16});
+      const auto gains = attention->parameters();  // alpha, beta, gamma
+      const auto dropped = [&](const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
+                               const HeadGainTensors& of) {
+        torch::manual_seed(77);  // the same M each time
+        return fused_attention(q, k, v, of, mask, kP);
+      };
+      // P = M A, with A = C known, on the unit vectors.
+      const auto zero = torch::zeros({2, kHeads, kT, kT}), one = torch::ones({1});
+      const auto c = attention->softmax_matrix(zero, zero, mask);
+      const auto m = (dropped(zero, zero, torch::eye(kT).expand({2, kHeads, kT, kT}), {0 * one, one, 0 * one}) / c)
+                         .masked_fill(c == 0, 0)
+                         .to(torch::kDouble);
+      const auto seen = m.masked_select(c > 0);
+      CHECK(at::logical_or(seen == 0, (seen - 1 / (1 - kP)).abs() < 1e-6).all().item<bool>());
+
+      std::vector<std::vector<torch::Tensor>> results;
+      for (const bool fused : {true, false}) {
+        attention->to(fused ? torch::kFloat : torch::kDouble);
+        attention->zero_grad();
+        std::vector<torch::Tensor> x;
+        for (const auto& input : inputs) {
+          x.push_back((fused ? input : input.to(torch::kDouble)).detach().requires_grad_());
+        }
+        const auto formula = [&] {
+          const auto a = attention->softmax_matrix(x[0], x[1], mask);
+          return at::matmul(
+              gains[0] * torch::eye(kT, torch::kDouble) + gains[1] * (m * a) - gains[2] * c.to(torch::kDouble), x[2]);
+        };
+        const auto out = fused ? dropped(x[0], x[1], x[2], {gains[0], gains[1], gains[2]}) : formula();
+        (out * weights.to(out.scalar_type())).sum().backward();
+        auto& result = results.emplace_back();
+        result.push_back(out.detach());
+        for (const auto& leaf : x) result.push_back(leaf.grad());
+        for (const auto& gain : attention->parameters()) result.push_back(gain.grad().clone());
+      }
+      compare(results[0], results[1], kFloat32);
+    }
+  }
+  hwy::SetSupportedTargetsForTest(0);
+}
+
+TEST_CASE("Fused dropout drops as often as asked, each entry for itself", "[fused][dropout]") {
+  constexpr double kP = 0.1;
+  constexpr int64_t kT = 128;
+  torch::manual_seed(10);
+  const auto zero = torch::zeros({4, kHeads, kT, kT}), one = torch::ones({1});
+  const AttentionMask mask{.causal = false};
+  const auto dropped = [&] {
+    return fused_attention(zero, zero, torch::eye(kT).expand({4, kHeads, kT, kT}), {0 * one, one, 0 * one}, mask, kP) ==
+           0;
+  };
+  const auto first = dropped(), second = dropped();
+  // Within five standard deviations of the number of each.
+  const auto is_near = [](const torch::Tensor& happened, double p) {
+    const auto n = static_cast<double>(happened.numel());
+    return std::abs(happened.sum().item<double>() - n * p) < 5 * std::sqrt(n * p * (1 - p));
+  };
+  CHECK(is_near(first, kP));
+  for (const int64_t distance : {1, 2, 16, 64}) {
+    INFO("distance " << distance);
+    for (const int64_t dim : {0, 1, 2, 3}) {  // sequences, heads, queries, keys
+      if (distance >= first.size(dim)) continue;
+      const auto both = first.slice(dim, distance).logical_and(first.slice(dim, 0, first.size(dim) - distance));
+      CHECK(is_near(both, kP * kP));
+    }
+  }
+  CHECK(is_near(first.logical_and(second), kP * kP));
+  for (const int64_t dim : {2, 3}) CHECK(first.sum(dim).max().item<double>() < kT * kP + 6.5 * std::sqrt(kT * kP));
+}
+
 TEST_CASE("Fused attention is exactly the identity where A is C and beta is gamma", "[fused]") {
   torch::manual_seed(5);
   ShapedAttentionConfig config;
@@ -169,4 +273,32 @@ TEST_CASE("Very large scores neither overflow nor lose the largest", "[fused]") 
   // A score of some thousand has 4 decimals in float32, and so has the logarithm of a probability.
   CHECK((fused[0].to(torch::kDouble) - plain[0]).abs().max().item<double>() < 1e-2);
   for (const auto& result : fused) CHECK(result.isfinite().all().item<bool>());
+}
+
+TEST_CASE("Milliseconds of fused attention, forward and backward", "[.speed]") {
+  ShapedAttentionConfig config;
+  config.resolve_shaped();
+  for (const auto& [batch, n_head, t, head_size] : {std::array<int64_t, 4>{16, 6, 128, 64}, {2, 6, 1024, 64}}) {
+    ShapedAttention attention(config, n_head, 0);
+    for (const auto type : {torch::kFloat, torch::kBFloat16}) {
+      double forward = 1e9, backward = 1e9;
+      for (int repeat = 0; repeat < 20; ++repeat) {
+        std::vector<torch::Tensor> inputs;
+        for (int i = 0; i < 3; ++i) {
+          inputs.push_back(torch::randn({batch, t, n_head, head_size}).to(type).transpose(1, 2).requires_grad_());
+        }
+        const auto now = [] {
+          return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+        };
+        const double begin = now();
+        const auto out = attention->forward(inputs[0], inputs[1], inputs[2], {});
+        const double middle = now();
+        out.backward(torch::ones_like(out));
+        forward = std::min(forward, middle - begin);
+        backward = std::min(backward, now() - middle);
+      }
+      WARN(batch << " x " << t << ", " << n_head << " heads of " << head_size << ", " << type << ": forward " << forward
+                 << " ms, backward " << backward << " ms");
+    }
+  }
 }

@@ -1,4 +1,8 @@
 // The loss in chunks against the plain one: values, gradients, lower precision, memory.
+#include "models/kernels/targets.h"
+// Behind it:
+#include <hwy/targets.h>
+
 #include "models/token_loss.h"
 
 #include <ATen/autocast_mode.h>
@@ -160,10 +164,56 @@ TEST_CASE("A second backward through one loss is refused", "[token loss]") {
 }
 
 TEST_CASE("A target outside the vocabulary is refused", "[token loss]") {
-  auto c = random_case(10, 17, 17);
-  for (const int64_t wrong : {int64_t{17}, int64_t{-1}}) {
-    c.targets[0] = wrong;
-    CHECK_THROWS(token_loss(c.hidden, c.matrix, 17, c.targets));
+  for (const auto dtype : {at::kFloat, at::kDouble}) {
+    auto c = random_case(10, 17, 17, 6, dtype);
+    for (const int64_t wrong : {int64_t{17}, int64_t{-1}}) {
+      c.targets[0] = wrong;
+      CHECK_THROWS(token_loss(c.hidden, c.matrix, 17, c.targets));
+    }
+  }
+}
+
+TEST_CASE("The fused loss of float32 equals the plain one of float64 in every instruction set", "[token loss][fused]") {
+  constexpr double kFloat32 = 4e-6;
+  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    hwy::SetSupportedTargetsForTest(target);
+    // Vocabularies of whole vectors and not, padded and not; two chunks.
+    for (const auto& [vocab_size, n_embedding] :
+         {std::pair<int64_t, int64_t>{17, 17}, {64, 64}, {1, 1}, {61, 80}, {16'990, 17'024}}) {
+      INFO(hwy::TargetName(target) << ", vocabulary " << vocab_size << " of " << n_embedding);
+      const auto c = random_case(vocab_size > 100 ? 300 : 40, vocab_size, n_embedding, 6, at::kFloat);
+      const auto bias = leaf({n_embedding}, 2, at::kFloat);
+      const auto loss = token_loss(c.hidden, c.matrix, c.vocab_size, c.targets, bias);
+      const auto ours = gradients(c, loss.sum, 1);
+      const Case exact{.hidden = c.hidden.detach().to(at::kDouble).requires_grad_(),
+                       .matrix = c.matrix.detach().to(at::kDouble).requires_grad_(),
+                       .targets = c.targets,
+                       .vocab_size = vocab_size};
+      const auto exact_bias = bias.detach().to(at::kDouble).requires_grad_();
+      const auto plain = plain_loss(exact.hidden, exact.matrix, vocab_size, c.targets, exact_bias);
+      const auto expected = gradients(exact, plain, 1);
+      CHECK(loss.sum.item<double>() == Approx(plain.item<double>()).epsilon(kFloat32).margin(kFloat32));
+      for (size_t i = 0; i < ours.size(); ++i) CHECK(largest(ours[i] - expected[i]) <= 8 * kFloat32);
+      CHECK(largest(bias.grad() - exact_bias.grad()) <= 8 * kFloat32);
+      CHECK(loss.count.item<int64_t>() == c.targets.ne(kIgnoredTarget).sum().item<int64_t>());
+    }
+  }
+  hwy::SetSupportedTargetsForTest(0);
+}
+
+TEST_CASE("What is not finite shows in the fused loss, unless its row is ignored", "[token loss][fused]") {
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    auto c = random_case(40, 17, 17, 6, at::kFloat);
+    {
+      const c10::NoGradGuard no_grad;
+      c.hidden[5].fill_(bad);  // ignored
+    }
+    const auto finite = token_loss(c.hidden, c.matrix, 17, c.targets).sum;
+    for (const auto& gradient : gradients(c, finite, 1)) CHECK(gradient.isfinite().all().item<bool>());
+    CHECK(finite.isfinite().item<bool>());
+    const c10::NoGradGuard no_grad;
+    c.hidden[6].fill_(bad);
+    CHECK_FALSE(token_loss(c.hidden, c.matrix, 17, c.targets).sum.isfinite().item<bool>());
   }
 }
 

@@ -128,7 +128,8 @@ TEST_CASE("norms, gains, running means and the plain softmax are float32 under a
   for (const double soft_cap : {0.0, 30.0}) {
     ShapedAttention attention(config, 1, soft_cap);
     const auto out = attention->forward(at::randn_like(v), at::randn_like(v), v, AttentionMask());
-    CHECK(out.scalar_type() == (soft_cap > 0 ? dtype : at::kFloat));
+    // One operation of bfloat16 sums in float32 and rounds its result once.
+    CHECK(out.scalar_type() == (soft_cap > 0 || precision == Precision::bf16 ? dtype : at::kFloat));
     // A and C are both means of the same value; the product that makes A's is rounded to half precision.
     CHECK(out.abs().max().item<double>() <= 200 * (precision == Precision::fp16 ? 2e-3 : 1e-2));
   }
