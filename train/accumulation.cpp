@@ -1,6 +1,7 @@
 #include "train/accumulation.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/record_function.h>
 #include <c10/util/Exception.h>
 
 namespace skipless {
@@ -12,7 +13,10 @@ TokenLoss accumulate_gradients(const std::vector<at::Tensor>& parameters, int64_
   TokenLoss total;
   for (int64_t i = 0; i < n_micro_batches; ++i) {
     const TokenLoss loss = micro_batch(i);
-    loss.sum.backward(factor);
+    {
+      RECORD_USER_SCOPE("backward");
+      loss.sum.backward(factor);
+    }
     const auto sum = loss.sum.detach();
     total.sum = total.sum.defined() ? total.sum + sum : sum;
     total.count = total.count.defined() ? total.count + loss.count : loss.count;

@@ -5,6 +5,7 @@
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
+#include <ATen/record_function.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
@@ -45,6 +46,7 @@ AdamW::AdamW(std::vector<ParameterGroup> groups, const OptimizerConfig& config)
 }
 
 void AdamW::step(double lr, const at::Tensor& skip) {
+  RECORD_USER_SCOPE("optimizer");
   const c10::NoGradGuard no_grad;
   if (config_.optimizer == OptimizerKind::adamw_hf && skip.defined() && skip.item<float>() == 1) return;
   for (size_t group = 0; group < groups_.size(); ++group) {

@@ -7,6 +7,7 @@
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/record_function.h>
 #include <c10/core/GradMode.h>
 
 namespace skipless {
@@ -28,6 +29,7 @@ std::vector<at::Tensor> norms_of(const std::vector<at::Tensor>& gradients) {
 }  // namespace
 
 at::Tensor scale_and_clip(const std::vector<at::Tensor>& gradients, const at::Tensor& scale, double max_norm) {
+  RECORD_USER_SCOPE("clip");
   const c10::NoGradGuard no_grad;
   if (gradients.empty()) return at::zeros({}, scale.options());
   const auto norm = at::linalg_vector_norm(at::stack(norms_of(gradients))) * scale.abs();

@@ -11,4 +11,7 @@ namespace skipless {
 /// resident memory.
 int64_t peak_memory(at::Device device);
 
+/// Of a CUDA device: from now on the peak is that since now. Returns what LibTorch holds for tensors.
+int64_t restart_peak_memory(at::Device device);
+
 }  // namespace skipless
