@@ -1,13 +1,14 @@
 #include "models/fused_attention.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <vector>
 
 #include "models/kernels/shaped_attention_kernel.h"
+#include "models/parallel.h"
 #include "models/shaped_attention.h"
 
 namespace skipless {
@@ -68,7 +69,7 @@ struct Call {
   /// visit(sequence, head) for all of them, on all threads.
   template <class Visit>
   void for_heads(const Visit& visit) const {
-    at::parallel_for(0, q.size(0) * n_head(), 1, [&](int64_t begin, int64_t end) {
+    parallel_parts(q.size(0) * n_head(), 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) visit(i / n_head(), i % n_head());
     });
   }
@@ -85,6 +86,7 @@ class FusedAttention : public torch::autograd::Function<FusedAttention> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                             const at::Tensor& alpha, const at::Tensor& beta, const at::Tensor& gamma,
                             const AttentionMask& mask, double dropout, int64_t seed) {
+    RECORD_USER_SCOPE("fused_attention");
     const Call call{.q = with_rows(q),
                     .k = with_rows(k),
                     .v = with_rows(v),

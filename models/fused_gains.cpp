@@ -4,10 +4,12 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "models/kernel_rows.h"
 #include "models/kernels/gained_sum_kernel.h"
+#include "models/parallel.h"
 
 namespace skipless {
 
@@ -26,13 +28,14 @@ class FusedGainedSum : public torch::autograd::Function<FusedGainedSum> {
   /// The order of arguments is that of the gradients. a and x: both or neither.
   static at::Tensor forward(AutogradContext* context, const std::optional<at::Tensor>& of_a,
                             const std::optional<at::Tensor>& of_x, const at::Tensor& b, const at::Tensor& of_y) {
+    RECORD_USER_SCOPE("fused_gained_sum");
     const at::Tensor a = of_a.value_or(at::Tensor()), x = of_x ? of_x->contiguous() : at::Tensor();
     const auto y = of_y.contiguous();
     const auto sum = gained_sum_of(a, x, b, y);
     const auto out = at::empty(y.sizes(), y.options().dtype(at::kFloat));
     const auto out_rows = kernel_rows(out);
-    at::parallel_for(0, y.numel() / sum.width, rows_per_thread(sum.width),
-                     [&](int64_t first, int64_t last) { kernels::gained_sum_forward(sum, first, last, out_rows); });
+    parallel_parts(y.numel() / sum.width, rows_per_thread(sum.width),
+                   [&](int64_t first, int64_t last) { kernels::gained_sum_forward(sum, first, last, out_rows); });
     context->save_for_backward({a, x, b, y});
     return out;
   }
@@ -46,7 +49,7 @@ class FusedGainedSum : public torch::autograd::Function<FusedGainedSum> {
     const auto grad_y = at::empty_like(y);
     const auto of_gains = at::zeros({2, at::get_num_threads()}, at::kDouble);
     const auto out_rows = kernel_rows(grad_out), x_rows = kernel_rows(grad_x), y_rows = kernel_rows(grad_y);
-    at::parallel_for(0, y.numel() / sum.width, rows_per_thread(sum.width), [&](int64_t first, int64_t last) {
+    parallel_parts(y.numel() / sum.width, rows_per_thread(sum.width), [&](int64_t first, int64_t last) {
       const auto of_rows = kernels::gained_sum_backward(sum, first, last, out_rows, x_rows, y_rows);
       double* const of_thread = of_gains.mutable_data_ptr<double>() + at::get_thread_num();
       of_thread[0] += of_rows.a;

@@ -4,10 +4,12 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "models/kernel_rows.h"
 #include "models/kernels/norm_kernel.h"
+#include "models/parallel.h"
 
 namespace skipless {
 
@@ -28,6 +30,7 @@ class FusedNorm : public torch::autograd::Function<FusedNorm> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& scale,
                             const std::optional<at::Tensor>& of_shift, const FusedNormConfig& config) {
+    RECORD_USER_SCOPE("fused_norm");
     const auto x = input.contiguous();
     const at::Tensor shift = of_shift.value_or(at::Tensor());
     const auto shape = shape_of(config, x);
@@ -36,7 +39,7 @@ class FusedNorm : public torch::autograd::Function<FusedNorm> {
     const auto mean = config.is_layer_norm ? at::empty({rows}, scale.options()) : at::Tensor();
     const auto inverse = at::empty({rows}, scale.options());
     const auto x_rows = kernel_rows(x), y_rows = kernel_rows(y);
-    at::parallel_for(0, rows, rows_per_thread(shape.width), [&](int64_t first, int64_t last) {
+    parallel_parts(rows, rows_per_thread(shape.width), [&](int64_t first, int64_t last) {
       kernels::norm_forward(shape, first, last, x_rows, data_of(scale), data_of(shift), y_rows, data_of(mean),
                             data_of(inverse));
     });
@@ -59,7 +62,7 @@ class FusedNorm : public torch::autograd::Function<FusedNorm> {
     // Of each thread, [2, threads, d].
     const auto sums = at::zeros({2, at::get_num_threads(), shape.width}, at::kDouble);
     const auto x_rows = kernel_rows(x), grad_y_rows = kernel_rows(grad_y), grad_x_rows = kernel_rows(grad_x);
-    at::parallel_for(0, inverse.numel(), rows_per_thread(shape.width), [&](int64_t first, int64_t last) {
+    parallel_parts(inverse.numel(), rows_per_thread(shape.width), [&](int64_t first, int64_t last) {
       double* const of_scale = sums.mutable_data_ptr<double>() + at::get_thread_num() * shape.width;
       double* const of_shift = of_scale + at::get_num_threads() * shape.width;
       kernels::norm_backward(shape, first, last, x_rows, data_of(scale), data_of(mean), data_of(inverse), grad_y_rows,

@@ -9,6 +9,7 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
+#include <ATen/record_function.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -20,6 +21,7 @@
 
 #include "models/kernel_rows.h"
 #include "models/kernels/cross_entropy_kernel.h"
+#include "models/parallel.h"
 
 namespace skipless {
 
@@ -86,6 +88,7 @@ struct Wanted {
 
 /// As one operation on a CPU (kernels/cross_entropy_kernel.h).
 double fused_loss(const at::Tensor& logits, const at::Tensor& targets, int64_t vocab_size, bool wants_gradient) {
+  RECORD_USER_SCOPE("fused_loss");
   const kernels::LogitShape shape{
       .vocab_size = vocab_size, .columns = logits.size(1), .wants_gradient = wants_gradient};
   const auto rows = kernel_rows(logits);
@@ -96,7 +99,7 @@ double fused_loss(const at::Tensor& logits, const at::Tensor& targets, int64_t v
                 vocab_size);
   }
   std::vector<double> sums(static_cast<size_t>(at::get_num_threads()));
-  at::parallel_for(0, logits.size(0), rows_per_thread(shape.columns), [&](int64_t first, int64_t last) {
+  parallel_parts(logits.size(0), rows_per_thread(shape.columns), [&](int64_t first, int64_t last) {
     sums[static_cast<size_t>(at::get_thread_num())] +=
         kernels::cross_entropy(shape, first, last, rows, ids.const_data_ptr<int64_t>());
   });

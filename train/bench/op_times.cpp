@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "train/stopwatch.h"
@@ -12,6 +13,14 @@
 namespace skipless {
 
 namespace {
+
+/// "torch::autograd::CppNode<skipless::(anonymous namespace)::FusedNorm>" -> "FusedNorm backward"
+std::string short_name(const std::string& name) {
+  constexpr std::string_view kNode = "torch::autograd::CppNode<";
+  if (!name.starts_with(kNode)) return name;
+  const auto begin = name.rfind(':') + 1;
+  return name.substr(begin, name.rfind('>') - begin) + " backward";
+}
 
 struct OpenOp {
   std::string name;
@@ -30,7 +39,7 @@ thread_local Recording* recording = nullptr;
 std::unique_ptr<at::ObserverContext> begin_op(const at::RecordFunction& function) {
   const bool is_section = function.scope() == at::RecordScope::USER_SCOPE;
   if (is_section && recording->section.empty()) recording->section = function.name();
-  recording->open.push_back({.name = function.name(), .begun = steady_seconds()});
+  recording->open.push_back({.name = short_name(function.name()), .begun = steady_seconds()});
   return nullptr;
 }
 
