@@ -129,6 +129,8 @@ if ! $quick; then
 
   check "datasets from a server at fault" .venv/bin/python tests/scripts/download_test.py
   check "GLUE from a server at fault" .venv/bin/python tests/scripts/glue_test.py
+  check "the training step beside peers" .venv/bin/python scripts/bench_peers.py build/release/skipless --layers 1 --width 32 \
+    --heads 2 --vocabulary 64 --tokens 256 --rounds 1 --steps 1 --no-compile
   check "texts and pictures of the scripts" .venv/bin/python tests/scripts/text_and_curves_test.py
   check "shell scripts" shellcheck scripts/*.sh .ci/run
   check "one-way includes" .venv/bin/python scripts/check_includes.py
