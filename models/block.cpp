@@ -13,6 +13,16 @@ NormKind first_norm_kind(const TransformerConfig& config, int64_t layer) {
   return config.norm == NormKind::none && layer == 0 ? NormKind::layer_norm : config.norm;
 }
 
+/// a*x + b*y as one operation; undefined where it is not one for these. Without a gain that is neither 0 nor 1 there is
+/// nothing to fuse: the gradient of a plain sum is passed on as it is.
+torch::Tensor fused_sum(const GainImpl& a, const torch::Tensor& x, const GainImpl& b, const torch::Tensor& y) {
+  const bool plain_sum = (a.is_one() || a.is_zero()) && b.is_one() && x.scalar_type() == y.scalar_type();
+  const bool can_fuse = !plain_sum && !a.is_measured() && !b.is_measured() && has_kernel_element(x) &&
+                        has_kernel_element(y) && b.value().scalar_type() == at::kFloat;
+  if (!can_fuse) return {};
+  return fused_gained_sum(a.value(), a.is_zero() ? torch::Tensor() : x, b.value(), y);
+}
+
 }  // namespace
 
 Norm make_first_norm(const TransformerConfig& config, int64_t layer) {
@@ -35,31 +45,16 @@ double skipless_beta_ff(const TransformerConfig& config) {
   return 0.1 * std::sqrt(18.0 / static_cast<double>(config.n_layer));
 }
 
-namespace {
-
-/// Branches that a kernel can add up under their gains. Without a gain that is neither 0 nor 1 there is nothing to
-/// fuse: the gradient of a plain sum is passed on as it is.
-bool can_fuse(const GainImpl& a, const torch::Tensor& x, const GainImpl& b, const torch::Tensor& y) {
-  const bool plain_sum = (a.is_one() || a.is_zero()) && b.is_one() && x.scalar_type() == y.scalar_type();
-  return !plain_sum && has_kernel_element(x) && has_kernel_element(y) && b.value().scalar_type() == at::kFloat;
-}
-
-}  // namespace
-
 torch::Tensor gained_sum(const Gain& alpha, const torch::Tensor& x, BranchGain& beta, const torch::Tensor& branch,
                          const AttentionMask& mask) {
-  if (!beta->is_measured() && can_fuse(*alpha, x, *beta, branch)) {
-    return fused_gained_sum(alpha->value(), alpha->is_zero() ? torch::Tensor() : x, beta->value(), branch);
-  }
+  if (auto sum = fused_sum(*alpha, x, *beta, branch); sum.defined()) return sum;
   const auto gained = beta->forward(branch, mask);
   return alpha->is_zero() ? gained : alpha->forward(x) + gained;
 }
 
 torch::Tensor branch_sum(BranchGain& a, const torch::Tensor& x, BranchGain& b, const torch::Tensor& y,
                          const AttentionMask& mask) {
-  if (!a->is_measured() && !b->is_measured() && can_fuse(*a, x, *b, y)) {
-    return fused_gained_sum(a->value(), a->is_zero() ? torch::Tensor() : x, b->value(), y);
-  }
+  if (auto sum = fused_sum(*a, x, *b, y); sum.defined()) return sum;
   const auto gained = b->forward(y, mask);
   return a->is_zero() ? gained : a->forward(x, mask) + gained;
 }

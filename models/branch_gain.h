@@ -46,8 +46,7 @@ class BranchGainImpl : public GainImpl, public StepFollower {
   /// g * branch, [B, T, D]
   torch::Tensor forward(const torch::Tensor& branch, const AttentionMask& mask);
 
-  /// Whether forward() has more to do than to multiply.
-  bool is_measured() const { return sum_.defined(); }
+  bool is_measured() const override { return sum_.defined(); }
 
   void begin_step(int64_t step) override;
   void end_step(const torch::Tensor& skipped) override;

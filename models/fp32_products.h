@@ -8,9 +8,9 @@ namespace skipless {
 enum class Fp32Products { mkl, onednn };
 std::string_view name_of(Fp32Products products);
 
-/// oneDNN on processors with AVX-512 that Intel did not make: there MKL takes its AVX2 kernels (docs/performance.md).
-/// MKL elsewhere, and wherever there is AMX, with which LibTorch's switch would also lower the precision. A rule and no
-/// measurement, so that the same machine always computes the same.
+/// oneDNN on processors with AVX-512 that Intel did not make: there MKL takes its AVX2 kernels. MKL elsewhere, and
+/// wherever there is AMX, with which LibTorch's switch would also lower the precision. A rule and no measurement, so
+/// that the same machine always computes the same.
 Fp32Products best_fp32_products();
 
 /// For all products of the process that at::mm, at::addmm and at::linear make from now on.

@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "models/kernel_rows.h"
 #include "models/kernels/shaped_attention_kernel.h"
 #include "models/parallel.h"
 #include "models/shaped_attention.h"
@@ -18,10 +19,6 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::Variable;
 using torch::autograd::variable_list;
-
-bool has_element(const at::Tensor& x) {
-  return x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16;
-}
 
 /// [B, H, T, dh] that lies in memory as [B, T, H, dh].
 at::Tensor empty_heads(at::IntArrayRef sizes, at::ScalarType type) {
@@ -35,10 +32,7 @@ at::Tensor with_rows(const at::Tensor& x) {
 
 /// Head h of sequence b of x [B, H, T, dh].
 kernels::Rows rows_of(const at::Tensor& x, int64_t b, int64_t h) {
-  auto* const first = static_cast<char*>(x.mutable_data_ptr());
-  return {.data = first + (b * x.stride(0) + h * x.stride(1)) * x.element_size(),
-          .element = x.scalar_type() == at::kFloat ? kernels::Element::float32 : kernels::Element::bfloat16,
-          .stride = x.stride(2)};
+  return kernel_rows(x, b * x.stride(0) + h * x.stride(1), x.stride(2));
 }
 
 /// What every head of a call shares, on either way.
@@ -159,7 +153,7 @@ class FusedAttention : public torch::autograd::Function<FusedAttention> {
 }  // namespace
 
 bool can_fuse(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const AttentionMask& mask) {
-  return q.is_cpu() && has_element(q) && has_element(k) && has_element(v) && mask.cache == nullptr;
+  return has_kernel_element(q) && has_kernel_element(k) && has_kernel_element(v) && mask.cache == nullptr;
 }
 
 at::Tensor fused_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const HeadGainTensors& gains,

@@ -42,6 +42,8 @@ class GainImpl : public torch::nn::Module {
   const torch::Tensor& value() const { return value_; }
   bool is_zero() const { return is_zero_; }
   bool is_one() const { return is_one_; }
+  /// Whether its owner measures what forward() lets through.
+  virtual bool is_measured() const { return false; }
 
  private:
   torch::Tensor value_;

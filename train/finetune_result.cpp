@@ -12,6 +12,7 @@
 #include "configs/error.h"
 #include "configs/printable.h"
 #include "train/paper_numbers.h"
+#include "train/quartiles.h"
 
 namespace skipless {
 
@@ -88,10 +89,7 @@ Spread spread_of(const std::vector<double>& values) {
   double squares = 0;
   for (const double value : values) squares += (value - spread.mean) * (value - spread.mean);
   spread.deviation = values.size() > 1 ? std::sqrt(squares / (n - 1)) : kNan;
-  auto sorted = values;
-  std::sort(sorted.begin(), sorted.end());
-  const size_t half = sorted.size() / 2;
-  spread.median = sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+  spread.median = quartiles_of(values).median;
   return spread;
 }
 

@@ -9,20 +9,11 @@
 #include <cmath>
 #include <cstdio>
 
+#include "train/grouped.h"
+
 namespace skipless {
 
 namespace {
-
-/// 1234567 -> "1,234,567"
-std::string grouped(double value) {
-  const std::string digits = fmt::format("{:.0f}", value);
-  std::string text;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
-    text += digits[i];
-  }
-  return text;
-}
 
 /// A terminal that is gone is no reason to stop.
 void put(const std::string& text) {

@@ -2,23 +2,16 @@
 
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-#include <algorithm>
 #include <vector>
 
 #include "train/device.h"
+#include "train/quartiles.h"
 
 namespace skipless {
 
 namespace {
 
 constexpr size_t kMost = 1000;
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return values.size() % 2 == 1 ? *middle : (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
 
 }  // namespace
 
@@ -52,7 +45,7 @@ double StepTimes::take_median() {
   }
   milliseconds_.clear();
   marks_.clear();
-  return median(std::move(values));
+  return values.empty() ? 0 : quartiles_of(std::move(values)).median;
 }
 
 }  // namespace skipless

@@ -51,14 +51,14 @@ double CrossEntropy(const LogitShape& shape, int64_t first, int64_t last, const 
   float* const space = sized(buffer, shape.columns);
   double sum = 0;
   for (int64_t i = first; i < last; ++i) {
-    float* const to = open_row(logits, i, 0, space);
+    float* const to = open_row(logits, i, space);
     if (targets[i] < 0) {
       if (!shape.wants_gradient) continue;
       std::fill_n(to, shape.columns, 0.0F);
     } else {
-      sum += row_loss(shape, float_row(logits, i, 0, shape.columns, space), targets[i], to);
+      sum += row_loss(shape, float_row(logits, i, shape.columns, space), targets[i], to);
     }
-    if (shape.wants_gradient) store_row(to, logits, i, 0, shape.columns);
+    if (shape.wants_gradient) store_row(to, logits, i, shape.columns);
   }
   return sum;
 }

@@ -45,8 +45,10 @@ HWY_INLINE hn::Vec<D32> mixed(D32 d, hn::Vec<D32> x) {
   return hn::Xor(x, hn::ShiftRight<16>(x));
 }
 
-/// x_j *= M_ij; `columns` is a multiple of lanes().
-HWY_INLINE void drop(const DropoutRow& row, float* x, int64_t columns) {
+/// x_j *= M_ij where p is not 0; `columns` is a multiple of lanes().
+HWY_INLINE void drop(uint64_t seed, int64_t i, double p, float* x, int64_t columns) {
+  if (p == 0) return;
+  const DropoutRow row(seed, i, p);
   const FloatTag d;
   const hn::RebindToUnsigned<FloatTag> d32;
   for (int64_t j = 0; j < columns; j += lanes()) {

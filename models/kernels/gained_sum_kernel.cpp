@@ -30,23 +30,23 @@ void Forward(const GainedSum& sum, int64_t first, int64_t last, const Rows& out)
   float* const y_space = sized(space.y, sum.width);
   float* const out_space = sized(space.out, sum.width);
   for (int64_t i = first; i < last; ++i) {
-    const float* const x = sum.x.data == nullptr ? nullptr : float_row(sum.x, i, 0, sum.width, x_space);
-    const float* const y = float_row(sum.y, i, 0, sum.width, y_space);
-    float* const to = open_row(out, i, 0, out_space);
+    const float* const x = sum.x.data == nullptr ? nullptr : float_row(sum.x, i, sum.width, x_space);
+    const float* const y = float_row(sum.y, i, sum.width, y_space);
+    float* const to = open_row(out, i, out_space);
     for_values(sum.width, [&](auto d, int64_t j) {
       const auto gained = hn::Mul(hn::Set(d, sum.b), hn::LoadU(d, y + j));
       hn::StoreU(x == nullptr ? gained : hn::Add(hn::Mul(hn::Set(d, sum.a), hn::LoadU(d, x + j)), gained), d, to + j);
     });
-    store_row(to, out, i, 0, sum.width);
+    store_row(to, out, i, sum.width);
   }
 }
 
 /// Row i of `grad` = gain * g, where it is wanted.
 HWY_INLINE void scale_row(float gain, const float* g, int64_t width, const Rows& grad, int64_t i, float* space) {
   if (grad.data == nullptr) return;
-  float* const to = open_row(grad, i, 0, space);
+  float* const to = open_row(grad, i, space);
   for_values(width, [&](auto d, int64_t j) { hn::StoreU(hn::Mul(hn::Set(d, gain), hn::LoadU(d, g + j)), d, to + j); });
-  store_row(to, grad, i, 0, width);
+  store_row(to, grad, i, width);
 }
 
 HWY_INLINE float product_sum(const float* a, const float* b, int64_t n) {
@@ -61,11 +61,11 @@ GainGradients Backward(const GainedSum& sum, int64_t first, int64_t last, const 
   float* const out_space = sized(space.out, sum.width);
   GainGradients gradients;
   for (int64_t i = first; i < last; ++i) {
-    const float* const g = float_row(grad_out, i, 0, sum.width, g_space);
+    const float* const g = float_row(grad_out, i, sum.width, g_space);
     if (sum.x.data != nullptr) {
-      gradients.a += product_sum(g, float_row(sum.x, i, 0, sum.width, row_space), sum.width);
+      gradients.a += product_sum(g, float_row(sum.x, i, sum.width, row_space), sum.width);
     }
-    gradients.b += product_sum(g, float_row(sum.y, i, 0, sum.width, row_space), sum.width);
+    gradients.b += product_sum(g, float_row(sum.y, i, sum.width, row_space), sum.width);
     scale_row(sum.a, g, sum.width, grad_x, i, out_space);
     scale_row(sum.b, g, sum.width, grad_y, i, out_space);
   }

@@ -54,8 +54,8 @@ void Forward(const NormShape& shape, int64_t first, int64_t last, const Rows& x,
   float* const x_space = sized(space.x, shape.width);
   float* const y_space = sized(space.y, shape.width);
   for (int64_t i = first; i < last; ++i) {
-    const float* const from = float_row(x, i, 0, shape.width, x_space);
-    float* const to = open_row(y, i, 0, y_space);
+    const float* const from = float_row(x, i, shape.width, x_space);
+    float* const to = open_row(y, i, y_space);
     const auto row = statistics_of(shape, from);
     if (shape.is_layer_norm) mean[i] = row.mean;
     inverse[i] = row.inverse;
@@ -64,7 +64,7 @@ void Forward(const NormShape& shape, int64_t first, int64_t last, const Rows& x,
       const auto scaled = hn::Mul(hn::LoadU(d, scale + j), n);
       hn::StoreU(shift == nullptr ? scaled : hn::Add(scaled, hn::LoadU(d, shift + j)), d, to + j);
     });
-    store_row(to, y, i, 0, shape.width);
+    store_row(to, y, i, shape.width);
   }
 }
 
@@ -104,10 +104,10 @@ void Backward(const NormShape& shape, int64_t first, int64_t last, const Rows& x
     if (shift_sums != nullptr) std::fill_n(shift_sums, width, 0.0F);
     for (int64_t i = begin; i < std::min(last, begin + kBlockRows); ++i) {
       const RowStatistics row{.mean = shape.is_layer_norm ? mean[i] : 0, .inverse = inverse[i]};
-      float* const to = open_row(grad_x, i, 0, grad_x_space);
-      row_backward(shape, row, float_row(x, i, 0, width, x_space), scale, float_row(grad_y, i, 0, width, grad_y_space),
-                   to, scale_sums, shift_sums);
-      store_row(to, grad_x, i, 0, width);
+      float* const to = open_row(grad_x, i, grad_x_space);
+      row_backward(shape, row, float_row(x, i, width, x_space), scale, float_row(grad_y, i, width, grad_y_space), to,
+                   scale_sums, shift_sums);
+      store_row(to, grad_x, i, width);
     }
     for (int64_t j = 0; j < width; ++j) grad_scale[j] += scale_sums[j];
     if (shift_sums == nullptr) continue;

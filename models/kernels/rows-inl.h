@@ -9,30 +9,13 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 
 #include "models/kernels/rows.h"
+#include "models/kernels/values-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace skipless::kernels::HWY_NAMESPACE {
-
-inline float to_float(float x) {
-  return x;
-}
-inline float to_float(uint16_t bits) {
-  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
-}
-
-inline void from_float(float x, float& to) {
-  to = x;
-}
-/// To the nearest bfloat16, to the even one of two; a NaN stays one.
-inline void from_float(float x, uint16_t& to) {
-  const auto bits = std::bit_cast<uint32_t>(x);
-  const auto rounded = static_cast<uint16_t>((bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16);
-  to = x == x ? rounded : static_cast<uint16_t>(0x7FC0U);
-}
 
 /// visit(pointer to the first element, of its own type)
 template <class Visit>
@@ -48,7 +31,9 @@ HWY_INLINE void visit_elements(const Rows& rows, int64_t first, const Visit& vis
 HWY_INLINE void pack(const Rows& rows, int64_t length, int64_t head_size, int64_t width, float factor, float* to) {
   visit_elements(rows, 0, [&](const auto* from) {
     for (int64_t t = 0; t < length; ++t) {
-      for (int64_t d = 0; d < head_size; ++d) to[t * width + d] = to_float(from[t * rows.stride + d]) * factor;
+      for_values(head_size, [&](auto d, int64_t j) {
+        hn::StoreU(hn::Mul(load(d, from + t * rows.stride + j), hn::Set(d, factor)), d, to + t * width + j);
+      });
       for (int64_t d = head_size; d < width; ++d) to[t * width + d] = 0;
     }
   });
@@ -65,7 +50,7 @@ HWY_INLINE void pack_transposed(const Rows& rows, int64_t length, int64_t head_s
         for (int64_t t0 = 0; t0 < count; t0 += kRows) {
           for (int64_t d = d0; d < std::min(head_size, d0 + kColumns); ++d) {
             for (int64_t t = t0; t < std::min(count, t0 + kRows); ++t) {
-              to[d * panel + t] = to_float(from[t * rows.stride + d]);
+              to[d * panel + t] = hn::GetLane(load(OneFloat(), from + t * rows.stride + d));
             }
           }
         }
@@ -80,7 +65,9 @@ HWY_INLINE void unpack(const float* from, int64_t first, int64_t length, int64_t
                        const Rows& rows) {
   visit_elements(rows, first, [&](auto* to) {
     for (int64_t t = 0; t < length; ++t) {
-      for (int64_t d = 0; d < head_size; ++d) from_float(from[t * width + d] * factor, to[t * rows.stride + d]);
+      for_values(head_size, [&](auto d, int64_t j) {
+        store(d, hn::Mul(hn::LoadU(d, from + t * width + j), hn::Set(d, factor)), to + t * rows.stride + j);
+      });
     }
   });
 }

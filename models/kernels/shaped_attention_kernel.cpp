@@ -189,7 +189,7 @@ void Forward(const HeadShape& shape, const HeadGains& gains, const Rows& q, cons
       const bool blind = most == kMinusInfinity;
       const float sum = exponentials(row, columns, blind ? 0 : most);
       log_sum[first + r] = blind ? 0 : most + std::log(sum);
-      if (head.dropout > 0) drop(DropoutRow(head.seed, first + r, head.dropout), row, columns);
+      drop(head.seed, first + r, head.dropout, row, columns);
       shape_row(head, gains, first + r, blind ? 0 : gains.beta / sum, row);
     }
     product<false>({p, head.columns, 1}, packed_v, width, o, width, rows, width, end);
@@ -234,12 +234,11 @@ HeadGainGradients Backward(const HeadShape& shape, const HeadGains& gains, const
       exponentials(a, columns, log_sum[i]);
       sums.alpha += g[i];
       sums.gamma -= centred_sum(head, i, g) * head.centre(i);
-      const DropoutRow dropout(head.seed, i, head.dropout);
-      if (head.dropout > 0) drop(dropout, g, columns);
+      drop(head.seed, i, head.dropout, g, columns);
       const float mean = dot(a, g, columns);
       sums.beta += mean;
       score_gradients(gains.beta, mean, a, g, columns);
-      if (head.dropout > 0) drop(dropout, a, columns);
+      drop(head.seed, i, head.dropout, a, columns);
       shape_row(head, gains, i, gains.beta, a);
     }
     product<false>({grad_s, head.columns, 1}, packed_k, width, dq, width, rows, width, end);

@@ -48,12 +48,20 @@ HWY_INLINE float sum_values(int64_t n, const Value& value) {
 }
 
 template <class D>
+HWY_INLINE hn::Vec<D> load(D d, const float* values) {
+  return hn::LoadU(d, values);
+}
+template <class D>
 HWY_INLINE hn::Vec<D> load(D d, const uint16_t* bfloat16) {
   const hn::Rebind<uint16_t, D> d16;
   const hn::Rebind<uint32_t, D> d32;
   return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(d32, hn::LoadU(d16, bfloat16))));
 }
 
+template <class D>
+HWY_INLINE void store(D d, hn::Vec<D> x, float* values) {
+  hn::StoreU(x, d, values);
+}
 /// To the nearest bfloat16, to the even one of two; a NaN stays one.
 template <class D>
 HWY_INLINE void store(D d, hn::Vec<D> x, uint16_t* bfloat16) {
@@ -74,22 +82,21 @@ HWY_INLINE hn::Vec<D> exp_of_negative(D d, hn::Vec<D> x) {
   return hn::IfThenElse(hn::Eq(x, x), e, x);
 }
 
-/// Values `first` to `first` + n - 1 of row i as float32: themselves, or a copy in `space`.
-HWY_INLINE const float* float_row(const Rows& rows, int64_t i, int64_t first, int64_t n, float* space) {
-  const int64_t at = i * rows.stride + first;
-  if (rows.element == Element::float32) return static_cast<const float*>(rows.data) + at;
-  const auto* const from = static_cast<const uint16_t*>(rows.data) + at;
+/// The n values of row i as float32: themselves, or a copy in `space`.
+HWY_INLINE const float* float_row(const Rows& rows, int64_t i, int64_t n, float* space) {
+  if (rows.element == Element::float32) return static_cast<const float*>(rows.data) + i * rows.stride;
+  const auto* const from = static_cast<const uint16_t*>(rows.data) + i * rows.stride;
   for_values(n, [&](auto d, int64_t j) { hn::StoreU(load(d, from + j), d, space + j); });
   return space;
 }
 
 /// Where float32 values for them can be written; store_row() then brings them there.
-HWY_INLINE float* open_row(const Rows& rows, int64_t i, int64_t first, float* space) {
-  return rows.element == Element::float32 ? static_cast<float*>(rows.data) + i * rows.stride + first : space;
+HWY_INLINE float* open_row(const Rows& rows, int64_t i, float* space) {
+  return rows.element == Element::float32 ? static_cast<float*>(rows.data) + i * rows.stride : space;
 }
-HWY_INLINE void store_row(const float* row, const Rows& rows, int64_t i, int64_t first, int64_t n) {
+HWY_INLINE void store_row(const float* row, const Rows& rows, int64_t i, int64_t n) {
   if (rows.element == Element::float32) return;
-  auto* const to = static_cast<uint16_t*>(rows.data) + i * rows.stride + first;
+  auto* const to = static_cast<uint16_t*>(rows.data) + i * rows.stride;
   for_values(n, [&](auto d, int64_t j) { store(d, hn::LoadU(d, row + j), to + j); });
 }
 

@@ -14,8 +14,8 @@
 #include "train/bench/bench_report.h"
 #include "train/bench/child_memory.h"
 #include "train/bench/linear_shapes.h"
-#include "train/bench/quartiles.h"
 #include "train/bench/step_bench.h"
+#include "train/quartiles.h"
 // After torch: Catch's CHECK must win over torch's.
 #include <catch2/catch.hpp>
 

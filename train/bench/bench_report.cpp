@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "train/bench/quartiles.h"
+#include "train/grouped.h"
+#include "train/quartiles.h"
 
 namespace skipless {
 
@@ -32,14 +33,6 @@ double tokens_per_second(const BenchResult& result) {
 
 double mebibytes(int64_t bytes) {
   return static_cast<double>(bytes) / (1 << 20);
-}
-
-std::string grouped(double value) {
-  std::string digits = fmt::format("{:.0f}", value);
-  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) {
-    digits.insert(static_cast<size_t>(at), ",");
-  }
-  return digits;
 }
 
 }  // namespace

@@ -7,19 +7,21 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <functional>
 
 #include "configs/error.h"
 #include "models/fp32_products.h"
 #include "models/model_info.h"
 #include "train/bench/child_memory.h"
 #include "train/bench/product_floor.h"
-#include "train/bench/quartiles.h"
-#include "train/bench/timed.h"
 #include "train/device.h"
 #include "train/learner.h"
 #include "train/peak_memory.h"
 #include "train/precision.h"
+#include "train/quartiles.h"
 #include "train/run_setup.h"
+#include "train/step_times.h"
+#include "train/stopwatch.h"
 
 namespace skipless {
 
@@ -84,18 +86,12 @@ class StepBench::Contender {
       const bool other = best_fp32_products() == Fp32Products::mkl;
       floors_.push_back({.by = other ? Fp32Products::onednn : Fp32Products::mkl, .milliseconds = {}});
     }
-    for (const auto& floor : floors_) floor_once(floor.by);
+    for (const auto& floor : floors_) floor_median(floor.by, 1);
   }
 
   void round(int64_t steps) {
-    std::vector<double> of_steps;
-    for (int64_t i = 0; i < steps; ++i) of_steps.push_back(milliseconds_of(device_, [&] { step(); }));
-    result_.step.push_back(quartiles_of(of_steps).median);
-    for (auto& floor : floors_) {
-      std::vector<double> of_floor;
-      for (int64_t i = 0; i < steps; ++i) of_floor.push_back(floor_once(floor.by));
-      floor.milliseconds.push_back(quartiles_of(of_floor).median);
-    }
+    result_.step.push_back(median_of(steps, [&] { step(); }));
+    for (auto& floor : floors_) floor.milliseconds.push_back(floor_median(floor.by, steps));
   }
 
   BenchResult result() const {
@@ -124,13 +120,24 @@ class StepBench::Contender {
   };
 
   void step() { learner_.step(index_++, kLearningRate, batch_); }
-  double floor_once(Fp32Products by) {
+  double floor_median(Fp32Products by, int64_t times) {
     set_fp32_products(by);
-    const double once = milliseconds_of(device_, [&] {
+    const double median = median_of(times, [&] {
       for (int64_t i = 0; i < n_micro_batches_; ++i) floor_->run();
     });
     set_fp32_products(best_fp32_products());
-    return once;
+    return median;
+  }
+  /// Milliseconds.
+  double median_of(int64_t times, const std::function<void()>& work) const {
+    StepTimes step_times(device_);
+    for (int64_t i = 0; i < times; ++i) {
+      step_times.begin();
+      const double begin = steady_seconds();
+      work();
+      step_times.end(steady_seconds() - begin);
+    }
+    return step_times.take_median();
   }
 
   at::Device device_;

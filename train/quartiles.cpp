@@ -1,4 +1,4 @@
-#include "train/bench/quartiles.h"
+#include "train/quartiles.h"
 
 #include <algorithm>
 #include <limits>
@@ -11,7 +11,8 @@ double quantile(const std::vector<double>& sorted, double q) {
   const double place = q * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<size_t>(place);
   const size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+  const double share = place - static_cast<double>(below);
+  return (1 - share) * sorted[below] + share * sorted[above];
 }
 
 }  // namespace
