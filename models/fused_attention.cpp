@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "models/kernel_rows.h"
+#include "models/kernels/shaped_attention_bf16_kernel.h"
 #include "models/kernels/shaped_attention_kernel.h"
+#include "models/pair_product.h"
 #include "models/parallel.h"
 #include "models/shaped_attention.h"
 
@@ -60,6 +62,11 @@ struct Call {
     const auto of = [&](const at::Tensor& gain) { return gain.const_data_ptr<float>()[gain.numel() == 1 ? 0 : h]; };
     return {.alpha = of(alpha), .beta = of(beta), .gamma = of(gamma)};
   }
+  /// Whether the factors are multiplied as bfloat16.
+  bool multiplies_pairs(const kernels::Rows& q_rows, const kernels::Rows& k_rows, const kernels::Rows& v_rows) const {
+    const auto fits = [&](const kernels::Rows& rows) { return kernels::has_pairs(rows, q.size(3)); };
+    return pair_product() != nullptr && fits(q_rows) && fits(k_rows) && fits(v_rows);
+  }
   /// visit(sequence, head) for all of them, on all threads.
   template <class Visit>
   void for_heads(const Visit& visit) const {
@@ -96,9 +103,15 @@ class FusedAttention : public torch::autograd::Function<FusedAttention> {
     const auto log_sum = at::empty({q.size(0), q.size(1), q.size(2)}, at::kFloat);  // [B, H, T]
     auto* const sums = log_sum.mutable_data_ptr<float>();
     call.for_heads([&](int64_t b, int64_t h) {
-      kernels::shaped_attention_forward(call.shape(b, h), call.gains(h), rows_of(call.q, b, h), rows_of(call.k, b, h),
-                                        rows_of(call.v, b, h), rows_of(out, b, h),
-                                        sums + (b * call.n_head() + h) * q.size(2));
+      float* const of_head = sums + (b * call.n_head() + h) * q.size(2);
+      const auto q_rows = rows_of(call.q, b, h), k_rows = rows_of(call.k, b, h), v_rows = rows_of(call.v, b, h);
+      if (call.multiplies_pairs(q_rows, k_rows, v_rows)) {
+        kernels::shaped_attention_forward_bf16(pair_product(), call.shape(b, h), call.gains(h), q_rows, k_rows, v_rows,
+                                               rows_of(out, b, h), of_head);
+      } else {
+        kernels::shaped_attention_forward(call.shape(b, h), call.gains(h), q_rows, k_rows, v_rows, rows_of(out, b, h),
+                                          of_head);
+      }
     });
     context->save_for_backward({call.q, call.k, call.v, alpha, beta, gamma, call.kept, log_sum});
     context->saved_data["causal"] = mask.causal;
@@ -129,10 +142,16 @@ class FusedAttention : public torch::autograd::Function<FusedAttention> {
     const auto of_gains = at::zeros({3, call.q.size(0), call.n_head()}, at::kDouble);
     auto sums = of_gains.accessor<double, 3>();
     call.for_heads([&](int64_t b, int64_t h) {
-      const auto of_head = kernels::shaped_attention_backward(
-          call.shape(b, h), call.gains(h), rows_of(call.q, b, h), rows_of(call.k, b, h), rows_of(call.v, b, h),
-          log_sum.const_data_ptr<float>() + (b * call.n_head() + h) * call.q.size(2), rows_of(grad_out, b, h),
-          rows_of(grad_q, b, h), rows_of(grad_k, b, h), rows_of(grad_v, b, h));
+      const float* const log_sums = log_sum.const_data_ptr<float>() + (b * call.n_head() + h) * call.q.size(2);
+      const auto q = rows_of(call.q, b, h), k = rows_of(call.k, b, h), v = rows_of(call.v, b, h);
+      const auto of_out = rows_of(grad_out, b, h);
+      const auto of_q = rows_of(grad_q, b, h), of_k = rows_of(grad_k, b, h), of_v = rows_of(grad_v, b, h);
+      const auto of_head =
+          call.multiplies_pairs(q, k, v) && kernels::has_pairs(of_out, call.q.size(3))
+              ? kernels::shaped_attention_backward_bf16(pair_product(), call.shape(b, h), call.gains(h), q, k, v,
+                                                        log_sums, of_out, of_q, of_k, of_v)
+              : kernels::shaped_attention_backward(call.shape(b, h), call.gains(h), q, k, v, log_sums, of_out, of_q,
+                                                   of_k, of_v);
       sums[0][b][h] = of_head.alpha;
       sums[1][b][h] = of_head.beta;
       sums[2][b][h] = of_head.gamma;

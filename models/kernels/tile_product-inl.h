@@ -19,10 +19,6 @@ namespace skipless::kernels::HWY_NAMESPACE {
 constexpr int64_t kTileRows = HWY_TARGET <= HWY_AVX3 ? 6 : 4;
 constexpr int64_t kTileVectors = HWY_TARGET <= HWY_AVX3 ? 4 : 3;
 
-inline int64_t rounded_up(int64_t n, int64_t multiple) {
-  return (n + multiple - 1) / multiple * multiple;
-}
-
 /// Element (row, column) is at data[row * row_stride + column * column_stride].
 struct Strided {
   const float* data;
