@@ -33,6 +33,7 @@ struct BenchArguments {
   std::string precision;
   std::string device;
   int64_t context = 0;  // 0: the config's
+  double padding = 0;
   int64_t rounds = 7;
   int64_t steps = 3;
   bool json = false;
@@ -82,7 +83,7 @@ std::vector<BenchCase> cases_of(const BenchArguments& given) {
     const auto colon = block.find(':');
     of_block.push_back("model.block=" + block.substr(0, colon));
     if (colon != std::string::npos) of_block.push_back("model.norm=" + block.substr(colon + 1));
-    cases.push_back({.name = block, .config = read(of_block)});
+    cases.push_back({.name = block, .config = read(of_block), .padding = given.padding});
   }
   return cases;
 }
@@ -151,6 +152,11 @@ void add_bench(CLI::App& app) {
   command->add_option("--device", given->device, "Short for train.device=...: cpu, cuda or cuda:N")->check(not_empty());
   command->add_option("--context", given->context, "Tokens of a sequence; the step keeps its number of tokens")
       ->check(integer_between(1, 1 << 20));
+  command
+      ->add_option(
+          "--padding", given->padding,
+          "Share of a batch's tokens that is padding, of an encoder; sequences are 1 - 2 * it to 1 times as long")
+      ->check(number_between(0, 0.5));
   command->add_option("--rounds", given->rounds, "Rounds, in each of which every block has its turn")
       ->check(integer_between(1, 1000))
       ->capture_default_str();

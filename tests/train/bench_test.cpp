@@ -119,6 +119,18 @@ TEST_CASE("Micro-batches that do not divide the batch are refused by bench", "[b
   CHECK_THROWS_AS(StepBench(cases, 1), UserError);
 }
 
+TEST_CASE("An encoder is benched with padding, a causal model is not", "[bench]") {
+  const OneThread one_thread;
+  const auto padded = [](const std::string& kind) {
+    return std::vector<BenchCase>{
+        {.name = "sas_p", .config = tiny_config("sas_p", {"model.kind=" + kind}), .padding = 0.5}};
+  };
+  StepBench bench(padded("bert"), 1);
+  bench.round();
+  CHECK(bench.results().front().step.front() > 0);
+  CHECK_THROWS_AS(StepBench(padded("gpt"), 1), UserError);
+}
+
 TEST_CASE("Ratios to Pre-LN and to the floor are medians over rounds", "[bench]") {
   const std::vector<BenchResult> results = {
       {.name = "sas_p", .tokens = 1000, .step = {10, 20, 10}, .floor = {5, 16, 9}},

@@ -1,6 +1,8 @@
 #include "train/bench/step_bench.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/linspace.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/sort.h>
@@ -12,6 +14,7 @@
 #include "configs/error.h"
 #include "models/fp32_products.h"
 #include "models/model_info.h"
+#include "models/token_loss.h"
 #include "train/bench/child_memory.h"
 #include "train/bench/product_floor.h"
 #include "train/device.h"
@@ -30,14 +33,33 @@ namespace {
 constexpr double kLearningRate = 1e-5;
 constexpr int64_t kStepsForMemory = 3;
 
-Batch random_batch(const RunConfig& config) {
+/// [B, T] bool: sequences from T down to (1 - 2*padding) T tokens, at least one.
+at::Tensor random_kept(int64_t b, int64_t t, double padding) {
+  const auto share = 1 - 2 * padding * at::linspace(0, 1, b, at::kDouble);
+  const auto lengths = (share * static_cast<double>(t)).round().clamp_min(1);
+  return at::arange(t).unsqueeze(0).lt(lengths.unsqueeze(1));
+}
+
+Batch random_batch(const BenchCase& of) {
+  const auto& config = of.config;
   const int64_t b = config.train.batch_size, t = config.model.context_length, v = config.model.vocab_size;
   Batch batch{.ids = at::randint(v, {b, t}, at::kLong)};
   if (!config.is_masked()) return batch;
+  auto chance = at::rand({b, t});
+  if (of.padding > 0) {
+    batch.kept = random_kept(b, t, of.padding);
+    chance = chance + batch.kept.logical_not();
+  }
   const auto m = static_cast<int64_t>(std::nearbyint(config.data.masking.rate * static_cast<double>(t)));
-  batch.positions = std::get<0>(at::sort(at::rand({b, t}).argsort().slice(1, 0, m), -1));
+  batch.positions = std::get<0>(at::sort(chance.argsort().slice(1, 0, m), -1));
   batch.labels = at::randint(v, {b, m}, at::kLong);
+  if (of.padding > 0) batch.labels.masked_fill_(batch.kept.gather(1, batch.positions).logical_not(), kIgnoredTarget);
   return batch;
+}
+
+void require_padding_is_read(const BenchCase& of) {
+  if (of.padding == 0 || of.config.is_masked()) return;
+  throw UserError("--padding is for model.kind: bert; a causal model's sequences are full");
 }
 
 at::ScalarType product_type(Precision precision) {
@@ -64,7 +86,7 @@ class StepBench::Contender {
   Contender(const BenchCase& of, at::Device device, Precision precision)
       : device_(device),
         learner_(of.config, device, precision),
-        batch_(random_batch(of.config).to(device)),
+        batch_(random_batch(of).to(device)),
         n_micro_batches_(of.config.train.batch_size / *of.config.train.micro_batch),
         shapes_(linear_shapes(learner_.model(), batch_.split(*of.config.train.micro_batch).front())) {
     result_.name = of.name;
@@ -155,7 +177,10 @@ StepBench::StepBench(const std::vector<BenchCase>& cases, int64_t steps) : steps
   const auto& train = cases.front().config.train;
   const auto device = find_device(train.device);
   const auto precision = choose_precision(train.precision, traits_of(device)).precision;
-  for (const auto& of : cases) require_whole_micro_batches(of.config);
+  for (const auto& of : cases) {
+    require_whole_micro_batches(of.config);
+    require_padding_is_read(of);
+  }
   const auto make = [&](const BenchCase& of) {
     set_threads(train.threads);
     auto contender = std::make_unique<Contender>(of, device, precision);

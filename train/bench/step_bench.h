@@ -15,6 +15,7 @@ namespace skipless {
 struct BenchCase {
   std::string name;
   RunConfig config;
+  double padding = 0;  // share of a batch's tokens, at the ends of sequences of different lengths; an encoder's
 };
 
 struct BenchResult {
@@ -33,7 +34,7 @@ struct BenchResult {
 class StepBench {
  public:
   /// Builds all models and takes a few steps with each. `steps`: of a round, for each case. UserError where a batch is
-  /// not whole micro-batches.
+  /// not whole micro-batches, or is padded and the model is none that reads padding.
   StepBench(const std::vector<BenchCase>& cases, int64_t steps);
   ~StepBench();
   StepBench(const StepBench&) = delete;
