@@ -138,6 +138,8 @@ def main():
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
     arguments = parser.parse_args()
+    if arguments.seeds < 2:
+        parser.error("--seeds: a spread needs two")
     arguments.out.mkdir(parents=True, exist_ok=True)
     arguments.width = json.loads((arguments.bert / "config.json").read_text())["hidden_size"]
     if not (arguments.out / "run").exists():
