@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "configs/error.h"
 #include "train/run_config.h"
 #include "train/run_folder.h"
+#include "train/run_key.h"
 #include "train/trainer.h"
 
 namespace skipless {
@@ -26,7 +28,9 @@ namespace {
 struct TrainOptions {
   std::vector<std::string> arguments;  // CONFIG and key=value
   std::string run;
+  std::string store;
   std::string device;
+  bool where = false;
   bool keys = false;
 };
 
@@ -34,6 +38,7 @@ RunConfig read_run_config(const TrainOptions& options) {
   auto [file, overrides] = split_config_arguments(options.arguments);
   if (!options.device.empty()) overrides.push_back("train.device=" + options.device);
   if (!file.empty()) return read_config_file<RunConfig>(file, overrides);
+  if (options.run.empty()) throw UserError("--store DIR needs a config: it names the run");
   if (!is_run(options.run)) {
     throw UserError(fmt::format("'{}' is no run yet: a config is needed to start one", options.run));
   }
@@ -45,10 +50,18 @@ void run_train(const TrainOptions& options) {
     if (!write_standard_output(describe_config<RunConfig>())) throw RunError(standard_output_problem());
     return;
   }
-  if (options.run.empty()) throw UserError("--run DIR is needed: the folder of the run");
+  if (options.run.empty() == options.store.empty()) {
+    throw UserError("--run DIR is needed: the folder of the run; or --store DIR: a folder of runs");
+  }
   const RunConfig config = read_run_config(options);
+  const std::string run =
+      options.run.empty() ? (std::filesystem::path(options.store) / run_key(config)).string() : options.run;
+  if (options.where) {
+    if (!write_standard_output(run + "\n")) throw RunError(standard_output_problem());
+    return;
+  }
   let_openmp_threads_sleep();
-  const auto outcome = train(config, options.run, version_json(), /*terminal=*/::isatty(STDOUT_FILENO) == 1);
+  const auto outcome = train(config, run, version_json(), /*terminal=*/::isatty(STDOUT_FILENO) == 1);
   constexpr int kSignalBase = 128;  // the shell's convention
   if (outcome.signal != 0) throw ExitCode{kSignalBase + outcome.signal};
 }
@@ -67,6 +80,13 @@ void add_train(CLI::App& app) {
       ->add_option("--run", options->run,
                    "Folder of the run: config, metrics, log, checkpoints. An existing run is continued")
       ->check(not_empty());
+  command
+      ->add_option(
+          "--store", options->store,
+          "Instead of --run: the folder is DIR/KEY, its name made of what the config computes, so that no run is "
+          "trained twice")
+      ->check(not_empty());
+  command->add_flag("--where", options->where, "Print the run's folder, and exit");
   command->add_option("--device", options->device, "Short for train.device=...: cpu, cuda or cuda:N")
       ->check(not_empty());
   command->add_flag("--keys", options->keys, "List all keys of a config with their defaults, and exit");

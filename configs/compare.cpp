@@ -13,8 +13,6 @@
 namespace skipless {
 namespace {
 
-constexpr std::string_view kAbsent = "(absent)";
-
 using Values = std::vector<std::pair<std::string, std::string>>;  // path and value, in the order of the text
 
 std::string shown(const YamlNode& node) {
@@ -57,11 +55,11 @@ std::vector<ConfigDifference> compare_configs(const std::string& left_yaml, cons
   std::vector<ConfigDifference> differences;
   for (const auto& [path, value] : left) {
     const auto other = in_right.find(path);
-    const std::string other_value(other == in_right.end() ? kAbsent : other->second);
+    const std::string other_value(other == in_right.end() ? kAbsentKey : other->second);
     if (other_value != value) differences.push_back({path, value, other_value});
   }
   for (const auto& [path, value] : right) {
-    if (!in_left.contains(path)) differences.push_back({path, std::string(kAbsent), value});
+    if (!in_left.contains(path)) differences.push_back({path, std::string(kAbsentKey), value});
   }
   return differences;
 }

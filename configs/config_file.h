@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "configs/error.h"
@@ -66,7 +67,10 @@ std::string describe_config(Config config = {}) {
   return detail::describe_config([&](Schema& s) { config.keys(s); });
 }
 
-/// A key whose value, as written in YAML, differs between two written configs; an absent key has the value "(absent)".
+/// The value of a key that a config does not have.
+inline constexpr std::string_view kAbsentKey = "(absent)";
+
+/// A key whose value, as written in YAML, differs between two written configs.
 struct ConfigDifference {
   std::string path;
   std::string left;
