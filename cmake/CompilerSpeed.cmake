@@ -6,6 +6,9 @@ if(SKIPLESS_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
       "${CMAKE_COMMAND}" -E env
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime "${SKIPLESS_CCACHE}")
 endif()
+if(SKIPLESS_CCACHE AND NOT CMAKE_CUDA_COMPILER_LAUNCHER)
+  set(CMAKE_CUDA_COMPILER_LAUNCHER "${SKIPLESS_CCACHE}")
+endif()
 
 find_program(SKIPLESS_MOLD mold)
 if(SKIPLESS_MOLD)

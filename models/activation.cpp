@@ -8,6 +8,9 @@
 
 #include <array>
 
+#include "models/device_kernels.h"
+#include "models/fused_activation.h"
+
 namespace skipless {
 
 std::span<const EnumName<Activation>> enum_names(Activation) {
@@ -20,6 +23,7 @@ std::span<const EnumName<Activation>> enum_names(Activation) {
 }
 
 at::Tensor activate(Activation activation, double leaky_slope, const at::Tensor& x) {
+  if (has_device_element(x)) return fused_activation(activation, leaky_slope, x);
   switch (activation) {
     case Activation::relu:
       return at::relu(x);

@@ -17,8 +17,8 @@ NormKind first_norm_kind(const TransformerConfig& config, int64_t layer) {
 /// nothing to fuse: the gradient of a plain sum is passed on as it is.
 torch::Tensor fused_sum(const GainImpl& a, const torch::Tensor& x, const GainImpl& b, const torch::Tensor& y) {
   const bool plain_sum = (a.is_one() || a.is_zero()) && b.is_one() && x.scalar_type() == y.scalar_type();
-  const bool can_fuse = !plain_sum && !a.is_measured() && !b.is_measured() && has_kernel_element(x) &&
-                        has_kernel_element(y) && b.value().scalar_type() == at::kFloat;
+  const bool can_fuse = !plain_sum && !a.is_measured() && !b.is_measured() && has_fused_form(x) && has_fused_form(y) &&
+                        b.value().scalar_type() == at::kFloat;
   if (!can_fuse) return {};
   return fused_gained_sum(a.value(), a.is_zero() ? torch::Tensor() : x, b.value(), y);
 }

@@ -18,10 +18,6 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-float* data_of(const at::Tensor& x) {
-  return x.defined() ? x.mutable_data_ptr<float>() : nullptr;
-}
-
 kernels::NormShape shape_of(const FusedNormConfig& config, const at::Tensor& x) {
   return {.width = x.size(-1), .eps = static_cast<float>(config.eps), .is_layer_norm = config.is_layer_norm};
 }
@@ -39,11 +35,19 @@ class FusedNorm : public torch::autograd::Function<FusedNorm> {
     const auto mean = config.is_layer_norm ? at::empty({rows}, scale.options()) : at::Tensor();
     const auto inverse = at::empty({rows}, scale.options());
     const auto x_rows = kernel_rows(x), y_rows = kernel_rows(y);
-    parallel_parts(rows, rows_per_thread(shape.width), [&](int64_t first, int64_t last) {
-      kernels::norm_forward(shape, first, last, x_rows, data_of(scale), data_of(shift), y_rows, data_of(mean),
-                            data_of(inverse));
-    });
+    const bool on_device = has_device_element(x);
+    if (on_device) {
+      const DeviceRun run(x);
+      run->norm_forward(shape, rows, x_rows, float_data(scale), float_data(shift), y_rows, float_data(mean),
+                        float_data(inverse), run.stream());
+    } else {
+      parallel_parts(rows, rows_per_thread(shape.width), [&](int64_t first, int64_t last) {
+        kernels::norm_forward(shape, first, last, x_rows, float_data(scale), float_data(shift), y_rows,
+                              float_data(mean), float_data(inverse));
+      });
+    }
     context->save_for_backward({x, scale, mean, inverse});
+    context->saved_data["on_device"] = on_device;
     context->saved_data["eps"] = config.eps;
     context->saved_data["has_shift"] = shift.defined();
     return y;
@@ -59,16 +63,25 @@ class FusedNorm : public torch::autograd::Function<FusedNorm> {
     const auto shape = shape_of(config, x);
     const auto grad_y = gradients[0].contiguous();
     const auto grad_x = at::empty_like(x);
-    // Of each thread, [2, threads, d].
-    const auto sums = at::zeros({2, at::get_num_threads(), shape.width}, at::kDouble);
+    const int64_t rows = inverse.numel();
     const auto x_rows = kernel_rows(x), grad_y_rows = kernel_rows(grad_y), grad_x_rows = kernel_rows(grad_x);
-    parallel_parts(inverse.numel(), rows_per_thread(shape.width), [&](int64_t first, int64_t last) {
-      double* const of_scale = sums.mutable_data_ptr<double>() + at::get_thread_num() * shape.width;
-      double* const of_shift = of_scale + at::get_num_threads() * shape.width;
-      kernels::norm_backward(shape, first, last, x_rows, data_of(scale), data_of(mean), data_of(inverse), grad_y_rows,
-                             grad_x_rows, of_scale, has_shift ? of_shift : nullptr);
-    });
-    const auto of_parameters = sums.sum(1).to(scale.scalar_type());  // [2, d]
+    at::Tensor sums;  // [2, parts, d], a part's rows being those of a thread or of kNormPartRows
+    if (context->saved_data["on_device"].toBool()) {
+      const int64_t parts = (rows + kernels::kNormPartRows - 1) / kernels::kNormPartRows;
+      sums = at::empty({has_shift ? 2 : 1, parts, shape.width}, scale.options());
+      const DeviceRun run(x);
+      run->norm_backward(shape, rows, x_rows, float_data(scale), float_data(mean), float_data(inverse), grad_y_rows,
+                         grad_x_rows, float_data(sums[0]), has_shift ? float_data(sums[1]) : nullptr, run.stream());
+    } else {
+      sums = at::zeros({2, at::get_num_threads(), shape.width}, at::kDouble);
+      parallel_parts(rows, rows_per_thread(shape.width), [&](int64_t first, int64_t last) {
+        double* const of_scale = sums.mutable_data_ptr<double>() + at::get_thread_num() * shape.width;
+        double* const of_shift = of_scale + at::get_num_threads() * shape.width;
+        kernels::norm_backward(shape, first, last, x_rows, float_data(scale), float_data(mean), float_data(inverse),
+                               grad_y_rows, grad_x_rows, of_scale, has_shift ? of_shift : nullptr);
+      });
+    }
+    const auto of_parameters = sums.sum(1).to(scale.scalar_type());  // [2, d], or [1, d] without a shift
     return {grad_x, of_parameters[0], has_shift ? of_parameters[1] : at::Tensor(), at::Tensor()};
   }
 };

@@ -1,4 +1,5 @@
-// RMSNorm and LayerNorm on a CPU as one operation, forward and backward (kernels/norm_kernel.h).
+// RMSNorm and LayerNorm as one operation, forward and backward, on a CPU (kernels/norm_kernel.h) and on a device
+// (device_kernels.h).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,10 +9,10 @@ namespace skipless {
 struct FusedNormConfig {
   double eps;
   bool is_layer_norm;
-  at::ScalarType result;  // of y: float32 or bfloat16
+  at::ScalarType result;  // of y: float32 or bfloat16; on a device float16 too
 };
 
-/// y of x [.., d], a tensor that has_kernel_element(); `scale` [d] and `shift` [d] (undefined: none) are float32.
+/// y of x [.., d], a tensor that has_fused_form(); `scale` [d] and `shift` [d] (undefined: none) are float32.
 at::Tensor fused_norm(const FusedNormConfig& config, const at::Tensor& x, const at::Tensor& scale,
                       const at::Tensor& shift);
 

@@ -23,15 +23,16 @@ RmsNormImpl::RmsNormImpl(int64_t d, double eps) : scale_(register_parameter("sca
 
 namespace {
 
-/// Under bfloat16 autocast on a CPU, else float32.
-at::ScalarType operand_type() {
-  const bool is_bfloat16 =
-      at::autocast::is_autocast_enabled(at::kCPU) && at::autocast::get_autocast_dtype(at::kCPU) == at::kBFloat16;
-  return is_bfloat16 ? at::kBFloat16 : at::kFloat;
+/// Of a fused norm of x: autocast's, if it has one that the kernels write; else float32.
+at::ScalarType operand_type(const torch::Tensor& x) {
+  const auto device = x.device().type();
+  if (!at::autocast::is_autocast_enabled(device)) return at::kFloat;
+  const auto type = at::autocast::get_autocast_dtype(device);
+  return type == at::kBFloat16 || (type == at::kHalf && has_device_element(x)) ? type : at::kFloat;
 }
 
 bool can_fuse(const torch::Tensor& x, const torch::Tensor& scale) {
-  return has_kernel_element(x) && scale.scalar_type() == at::kFloat;
+  return has_fused_form(x) && scale.scalar_type() == at::kFloat;
 }
 
 }  // namespace
@@ -43,7 +44,7 @@ torch::Tensor RmsNormImpl::forward(const torch::Tensor& x) {
 
 torch::Tensor RmsNormImpl::operand(const torch::Tensor& x) {
   if (!can_fuse(x, scale_)) return plain(x);
-  return fused_norm({.eps = eps_, .is_layer_norm = false, .result = operand_type()}, x, scale_, {});
+  return fused_norm({.eps = eps_, .is_layer_norm = false, .result = operand_type(x)}, x, scale_, {});
 }
 
 torch::Tensor RmsNormImpl::plain(const torch::Tensor& input) const {
@@ -63,7 +64,7 @@ torch::Tensor LayerNormImpl::forward(const torch::Tensor& x) {
 
 torch::Tensor LayerNormImpl::operand(const torch::Tensor& x) {
   if (!can_fuse(x, weight_)) return forward(x);
-  return fused_norm({.eps = eps_, .is_layer_norm = true, .result = operand_type()}, x, weight_, bias_);
+  return fused_norm({.eps = eps_, .is_layer_norm = true, .result = operand_type(x)}, x, weight_, bias_);
 }
 
 int64_t n_norm_parameters(NormKind kind, int64_t d) {

@@ -18,7 +18,8 @@ std::span<const EnumName<NormKind>> enum_names(NormKind);
 class NormImpl : public torch::nn::Module {
  public:
   virtual torch::Tensor forward(const torch::Tensor& x) = 0;
-  /// The same for matrix products alone: under bfloat16 autocast on a CPU already rounded to it.
+  /// The same for matrix products alone: under autocast already rounded to its type, where the fused form makes it
+  /// (fused_norm.h), on a CPU to bfloat16 alone.
   virtual torch::Tensor operand(const torch::Tensor& x) = 0;
 };
 using Norm = std::shared_ptr<NormImpl>;

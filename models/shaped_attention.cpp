@@ -20,6 +20,7 @@
 #include "models/dropout.h"
 #include "models/full_precision.h"
 #include "models/fused_attention.h"
+#include "models/fused_combine.h"
 
 namespace skipless {
 
@@ -155,13 +156,22 @@ torch::Tensor ShapedAttentionImpl::forward(const torch::Tensor& q, const torch::
     const auto fused = fused_attention(q, k, v, gains, mask, p_dropout);
     return lambda_.defined() ? interpolated(lambda_, v, fused) : fused;
   }
-  auto out = beta_->forward(softmax_attention(q, all_k, all_v, mask, p_dropout));
+  const auto out = combined(v, softmax_attention(q, all_k, all_v, mask, p_dropout), mask);
+  return lambda_.defined() ? interpolated(lambda_, v, out) : out;
+}
+
+torch::Tensor ShapedAttentionImpl::combined(const torch::Tensor& v, const torch::Tensor& o, const AttentionMask& mask) {
+  const HeadGainTensors gains{alpha_->value(), beta_->value(), gamma_->is_zero() ? torch::Tensor() : gamma_->value()};
+  const bool is_ordinary = alpha_->is_zero() && gamma_->is_zero();
+  if (!is_ordinary && can_combine(v, o, gains, mask)) return fused_combine(v, o, gains, mask);
+  auto out = beta_->forward(o);
   if (!gamma_->is_zero()) {
-    const auto mean = cache != nullptr ? cache->running_mean(v) : mask.causal ? running_mean(v) : uniform_mean(v, mask);
+    const auto mean = mask.cache != nullptr ? mask.cache->running_mean(v)
+                      : mask.causal         ? running_mean(v)
+                                            : uniform_mean(v, mask);
     out = out - gamma_->forward(mean);
   }
-  if (!alpha_->is_zero()) out = out + alpha_->forward(v);
-  return lambda_.defined() ? interpolated(lambda_, v, out) : out;
+  return alpha_->is_zero() ? out : out + alpha_->forward(v);
 }
 
 torch::Tensor ShapedAttentionImpl::softmax_matrix(const torch::Tensor& q, const torch::Tensor& k,

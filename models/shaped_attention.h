@@ -57,7 +57,8 @@ struct AttentionMask {
 /// soft-cap c*tanh(S/c) changes S inside the softmax, which LibTorch's fused attention cannot do: with it the plain
 /// formula below runs, whose memory grows with T^2.
 ///
-/// On a CPU, in float32 and bfloat16, the three terms are one operation (fused_attention.h).
+/// On a CPU, in float32 and bfloat16, the three terms are one operation (fused_attention.h). On a device whose kernels
+/// are in use (device_kernels.h) all but the softmax attention are (fused_combine.h), in the dtype of V.
 ///
 /// Dropout acts on A alone: I and C are no choice of the queries, and beta*A - gamma*C is no longer 0 at the start.
 /// With an identity start P becomes lambda*I + (1 - lambda)*P (identity_start.h); lambda is a buffer of that name. At
@@ -83,6 +84,9 @@ class ShapedAttentionImpl : public torch::nn::Module, public StepFollower {
   torch::Tensor matrix(const torch::Tensor& q, const torch::Tensor& k, const AttentionMask& mask);
 
  private:
+  /// alpha*V + beta*O - gamma*mean_C(V) of v and o = A V.
+  torch::Tensor combined(const torch::Tensor& v, const torch::Tensor& o, const AttentionMask& mask);
+
   Gain alpha_{nullptr};
   Gain beta_{nullptr};
   Gain gamma_{nullptr};

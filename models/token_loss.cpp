@@ -106,13 +106,29 @@ double fused_loss(const at::Tensor& logits, const at::Tensor& targets, int64_t v
   return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
-/// Adds the loss of `logits` [R, V] to `sum` and returns its gradient over them, softmax - onehot, 0 in ignored rows.
-/// The logits are used up.
+/// As one operation on a device (device_kernels.h), whose gradient is multiplied with `scale`. Nothing is read back: a
+/// target beyond the vocabulary makes the loss NaN.
+at::Tensor device_loss(const at::Tensor& logits, const at::Tensor& targets, int64_t vocab_size, bool wants_gradient,
+                       double scale) {
+  const auto ids = targets.contiguous();
+  const auto losses = at::empty({logits.size(0)}, logits.options().dtype(at::kFloat));
+  const DeviceRun run(logits);
+  run->cross_entropy({vocab_size, logits.size(1), wants_gradient}, logits.size(0), kernel_rows(logits),
+                     ids.const_data_ptr<int64_t>(), static_cast<float>(scale), float_data(losses), run.stream());
+  return losses.sum();
+}
+
+/// Adds the loss of `logits` [R, V] to `sum` and returns its gradient over them times `scale`, softmax - onehot, 0 in
+/// ignored rows. The logits are used up.
 at::Tensor loss_gradient(at::Tensor logits, const at::Tensor& targets, int64_t vocab_size, bool wants_gradient,
-                         at::Tensor& sum) {
+                         double scale, at::Tensor& sum) {
+  if (has_device_element(logits)) {
+    sum.add_(device_loss(logits, targets, vocab_size, wants_gradient, scale));
+    return logits;
+  }
   if (has_kernel_element(logits)) {
     sum.add_(fused_loss(logits, targets, vocab_size, wants_gradient));
-    return logits;
+    return scale == 1 ? logits : logits.mul_(scale);
   }
   const auto ignored = targets.eq(kIgnoredTarget).unsqueeze(1);  // [R, 1]
   const auto target = targets.unsqueeze(1).masked_fill(ignored, 0);
@@ -122,7 +138,8 @@ at::Tensor loss_gradient(at::Tensor logits, const at::Tensor& targets, int64_t v
   if (!wants_gradient) return {};
   auto gradient = logits.exp_();
   gradient.scatter_add_(1, target, at::full_like(target, -1, gradient.options()));
-  return gradient.masked_fill_(ignored, 0);
+  gradient.masked_fill_(ignored, 0);
+  return scale == 1 ? gradient : gradient.mul_(scale);
 }
 
 LossAndGradients chunked_loss(const at::Tensor& hidden, const at::Tensor& matrix, const at::Tensor& bias,
@@ -144,13 +161,13 @@ LossAndGradients chunked_loss(const at::Tensor& hidden, const at::Tensor& matrix
     auto logits = at::mm(h, w.t());                                 // [R, V]
     if (bias.defined()) {
       logits = logits.to(options.dtype()).add_(bias);
-    } else if (!has_kernel_element(logits)) {
+    } else if (!has_fused_form(logits)) {
       logits = logits.to(options.dtype());
     }
-    auto gradient = loss_gradient(std::move(logits), target, vocab_size, wanted.any(), result.sum);
+    auto gradient =
+        loss_gradient(std::move(logits), target, vocab_size, wanted.any(), products.gradient_scale(), result.sum);
     if (!wanted.any()) continue;
     if (wanted.of_bias) result.of_bias.add_(gradient.sum(0));
-    if (products.gradient_scale() != 1) gradient.mul_(products.gradient_scale());
     gradient = products.operand(gradient);
     // What is ignored may be anything, NaN too.
     const auto ignored = target.eq(kIgnoredTarget).unsqueeze(1);  // [R, 1]
@@ -159,7 +176,7 @@ LossAndGradients chunked_loss(const at::Tensor& hidden, const at::Tensor& matrix
     }
     if (wanted.of_matrix) products.add_product(result.of_matrix, gradient.t(), h.masked_fill(ignored, 0));
   }
-  for (auto* tensor : {&result.of_hidden, &result.of_matrix}) {
+  for (auto* tensor : {&result.of_hidden, &result.of_matrix, &result.of_bias}) {
     if (tensor->defined() && products.gradient_scale() != 1) tensor->div_(products.gradient_scale());
   }
   return result;

@@ -50,10 +50,24 @@ install_python_packages() {
   cp "$root/scripts/requirements.txt" "$stamp"
 }
 
+# For scripts/check_cuda_kernels.sh: what no CUDA toolkit brings. Without it everything else works, so that a failure is no end.
+install_cuda_tools() {
+  local missing=() cuda=${CUDA_PATH:-/usr/local/cuda}/bin wheels
+  wheels=$(echo "$root"/.venv/lib/python3*/site-packages/nvidia/cu13/bin)
+  has() { command -v "$1" >/dev/null || [ -x "$cuda/$1" ] || [ -x "$wheels/$1" ]; }
+  has cuobjdump || missing+=(nvidia-cuda-cuobjdump)
+  has nvcc || missing+=(nvidia-cuda-nvcc nvidia-cuda-crt nvidia-nvvm nvidia-cuda-cccl nvidia-cuda-runtime)
+  [ ${#missing[@]} -eq 0 ] && return
+  say "installing CUDA's tools into .venv: ${missing[*]}"
+  "$root/.venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --retries 1 --timeout 15 \
+    -c "$root/scripts/cuda_constraints.txt" "${missing[@]}" || say "they did not come: the CUDA kernels will not be checked"
+}
+
 if command -v dpkg-query >/dev/null; then
   install_debian_packages
 else
   say "this is not a Debian system: please install the equivalents of: ${packages[*]}" >&2
 fi
 install_python_packages
+install_cuda_tools
 say "everything is installed"

@@ -61,7 +61,7 @@ compare_tokenizer() { # compare_tokenizer TOKENIZER --files FILE_OR_FOLDER ... |
   .venv/bin/python tests/data/compare_tokenizers.py --tool "$tests/tokenize_file" --tokenizer "$@"
 }
 check_format() {
-  git ls-files -z '*.cpp' '*.h' | xargs -0 clang-format-14 --dry-run --Werror && echo "formatted"
+  git ls-files -z '*.cpp' '*.h' '*.cu' '*.cuh' | xargs -0 clang-format-14 --dry-run --Werror && echo "formatted"
 }
 
 check_broken_files() {
@@ -132,6 +132,7 @@ if ! $quick; then
   check "the training step beside peers" .venv/bin/python scripts/bench_peers.py build/release/skipless --layers 1 --width 32 \
     --heads 2 --vocabulary 64 --tokens 256 --rounds 1 --steps 1 --no-compile
   check "texts and pictures of the scripts" .venv/bin/python tests/scripts/text_and_curves_test.py
+  check "CUDA kernels for five kinds of cards" scripts/check_cuda_kernels.sh
   check "shell scripts" shellcheck scripts/*.sh .ci/run
   check "one-way includes" .venv/bin/python scripts/check_includes.py
   check "formatting" check_format

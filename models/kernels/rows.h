@@ -5,7 +5,8 @@
 
 namespace skipless::kernels {
 
-enum class Element { float32, bfloat16 };
+/// float16 is for devices alone: no kernel of a CPU reads it.
+enum class Element { float32, bfloat16, float16 };
 
 /// Rows of values: value (t, d) is element t * stride + d of `data`.
 struct Rows {
