@@ -41,6 +41,12 @@ class Writer : public Lines {
   }
 };
 
+YamlNode node_of(const std::string& text) {
+  if (text == "null") return {.kind = YamlNode::Kind::null, .entries = {}};
+  if (!text.starts_with('"')) return {.kind = YamlNode::Kind::plain, .text = text, .entries = {}};
+  return {.kind = YamlNode::Kind::quoted, .text = text.substr(1, text.size() - 2), .entries = {}};
+}
+
 class Reader : public Lines {
  public:
   explicit Reader(const std::string& lines) {
@@ -56,9 +62,7 @@ class Reader : public Lines {
     const auto path = path_of(name);
     const auto found = values_.find(path);
     if (found == values_.end()) return;
-    const bool is_null = found->second == "null";
-    const auto problem = value.read(
-        {.kind = is_null ? YamlNode::Kind::null : YamlNode::Kind::plain, .text = found->second, .entries = {}});
+    const auto problem = value.read(node_of(found->second));
     if (!problem.empty()) throw UserError(path + ": " + problem);
   }
 

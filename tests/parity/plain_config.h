@@ -1,4 +1,4 @@
-// A Config as lines "key.path=value", for where there is no YAML. Only values that need no quotes.
+// A Config as lines "key.path=value", for where there is no YAML. Texts in quotes have no escapes here.
 #pragma once
 
 #include <functional>
