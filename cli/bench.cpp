@@ -24,6 +24,7 @@
 #include "train/device.h"
 #include "train/device_setup.h"
 #include "train/precision.h"
+#include "train/run_setup.h"
 
 namespace skipless {
 
@@ -122,6 +123,7 @@ void run_bench(const BenchArguments& given) {
   const auto precision = choose_precision(config.train.precision, traits_of(device)).precision;
   const auto setup = set_up_device(device, precision);
   StepBench bench(cases, given.steps);
+  set_threads_or_warn(config.train.threads);
   if (given.on_request) return answer_requests(bench);
   if (!given.json) print(heading(config, precision, setup));
   for (int64_t i = 0; i < given.rounds; ++i) bench.round();

@@ -3,13 +3,14 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "models/kernels/presence.h"
 #include "models/kernels/rows.h"
 
 namespace skipless {
 
 /// Whether kernels can read x: on a CPU, float32 or bfloat16.
 inline bool has_kernel_element(const at::Tensor& x) {
-  return x.is_cpu() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16);
+  return x.is_cpu() && kernels::are_present() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16);
 }
 
 /// `first`: of the row that the kernel calls row 0.

@@ -383,7 +383,7 @@ FinetuneOutcome Finetuning::run() {
   check_mnli();
   read_all_files();
   if (!options_.submit.empty()) make_folder(options_.submit);
-  set_threads(config_.train.threads);
+  set_threads_or_warn(config_.train.threads);
   const auto device = find_device(config_.train.device);
   const auto precision = choose_precision(config_.train.precision, traits_of(device)).precision;
   if (const auto setup = set_up_device(device, precision); !setup.empty()) spdlog::info("{}", setup);

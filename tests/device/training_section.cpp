@@ -28,12 +28,12 @@ RunConfig config_of(const std::string& block, bool small) {
   RunConfig config;
   config.model.block = block;
   config.model.n_layer = 2;
-  config.model.d_model = small ? 32 : 256;
+  config.model.d_model = small ? 32 : 128;
   config.model.n_head = small ? 2 : 4;
   config.model.vocab_size = 64;
-  config.model.context_length = small ? 32 : 128;
-  config.train.batch_size = small ? 8 : 32;
-  config.train.steps = small ? 20 : 100;
+  config.model.context_length = small ? 32 : 64;
+  config.train.batch_size = small ? 8 : 16;
+  config.train.steps = small ? 20 : 60;
   config.train.schedule.lr = 3e-3;
   config.resolve();
   return config;
