@@ -19,9 +19,12 @@
 #include "cli/standard_output.h"
 #include "configs/config_file.h"
 #include "configs/error.h"
-#include "train/bench/bench_report.h"
+#include "train/bench/bench_json.h"
+#include "train/bench/bench_table.h"
 #include "train/device.h"
+#include "train/device_setup.h"
 #include "train/precision.h"
+#include "train/run_setup.h"
 
 namespace skipless {
 
@@ -88,15 +91,13 @@ std::vector<BenchCase> cases_of(const BenchArguments& given) {
   return cases;
 }
 
-std::string heading(const RunConfig& config) {
-  const auto device = find_device(config.train.device);
-  const auto choice = choose_precision(config.train.precision, traits_of(device));
+std::string heading(const RunConfig& config, Precision precision, const std::string& setup) {
   const char* const policy = std::getenv("OMP_WAIT_POLICY");
   return fmt::format(
-      "{} layers of {}, {} heads, vocabulary {}; a step of {} sequences of {} tokens; {} on {}, {} threads{}\n",
+      "{} layers of {}, {} heads, vocabulary {}; a step of {} sequences of {} tokens; {} on {}, {} threads{}\n{}",
       config.model.n_layer, config.model.d_model, config.model.n_head, config.model.vocab_size, config.train.batch_size,
-      config.model.context_length, name_of(choice.precision), config.train.device, at::get_num_threads(),
-      policy == nullptr ? "" : fmt::format(", OMP_WAIT_POLICY={}", policy));
+      config.model.context_length, name_of(precision), config.train.device, at::get_num_threads(),
+      policy == nullptr ? "" : fmt::format(", OMP_WAIT_POLICY={}", policy), setup.empty() ? "" : setup + "\n");
 }
 
 /// A round for every line that is read, answered with its times.
@@ -118,9 +119,14 @@ void answer_requests(StepBench& bench) {
 void run_bench(const BenchArguments& given) {
   const auto cases = cases_of(given);
   let_openmp_threads_sleep();
+  const RunConfig& config = cases.front().config;
+  const auto device = find_device(config.train.device);
+  const auto precision = choose_precision(config.train.precision, traits_of(device)).precision;
+  const auto setup = set_up_device(device, precision);
   StepBench bench(cases, given.steps);
+  set_threads_or_warn(config.train.threads);
   if (given.on_request) return answer_requests(bench);
-  if (!given.json) print(heading(cases.front().config));
+  if (!given.json) print(heading(config, precision, setup));
   for (int64_t i = 0; i < given.rounds; ++i) bench.round();
   const auto profiles = given.profile ? bench.profile() : std::vector<std::vector<OpTime>>();
   auto json = bench_json(bench.results());

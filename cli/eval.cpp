@@ -50,6 +50,7 @@ PreparedData open_data(const std::string& folder, const LoadedRun& run) {
 
 void run_eval(const EvalOptions& options) {
   const LoadedRun run = load_run(options.run);
+  if (!run.setup.empty()) fmt::print(stderr, "{}\n", run.setup);
   if (!options.text.inputs.paths.empty()) {
     eval_text(run, options.run.folder, options.text, options.json);
     return;

@@ -16,12 +16,6 @@ constexpr std::array<std::string_view, 6> kEndOfText = {"<|endoftext|>", "<|end_
 
 }  // namespace
 
-std::span<const EnumName<ChunkKind>> enum_names(ChunkKind) {
-  static constexpr std::array<EnumName<ChunkKind>, 2> kNames{
-      {{ChunkKind::documents, "documents"}, {ChunkKind::packed, "packed"}}};
-  return kNames;
-}
-
 std::optional<std::int32_t> end_of_text_id(const Tokenizer& tokenizer) {
   for (const std::string_view name : kEndOfText) {
     if (const auto id = tokenizer.special_token_id(name)) return id;

@@ -17,21 +17,10 @@
 #include <string_view>
 #include <vector>
 
-#include "configs/schema.h"
+#include "data/masking_config.h"
 #include "data/tokenizer.h"
 
 namespace skipless {
-
-enum class MaskingRule { exact, bernoulli };
-std::span<const EnumName<MaskingRule>> enum_names(MaskingRule);
-
-struct MaskingConfig {
-  double rate = 0.25;
-  MaskingRule rule = MaskingRule::exact;
-  bool exclude_special = false;
-
-  void keys(Schema& s);
-};
 
 /// What stands in `labels` where nothing is to be predicted.
 inline constexpr std::int64_t kNoLabel = -100;

@@ -4,13 +4,14 @@
 #include <ATen/core/Tensor.h>
 
 #include "models/device_kernels.h"
+#include "models/kernels/presence.h"
 #include "models/kernels/rows.h"
 
 namespace skipless {
 
 /// Whether the kernels of a CPU can read x: there, float32 or bfloat16.
 inline bool has_kernel_element(const at::Tensor& x) {
-  return x.is_cpu() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16);
+  return x.is_cpu() && kernels::are_present() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16);
 }
 
 /// Whether those of its own device shall work on x.

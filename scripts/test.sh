@@ -64,6 +64,10 @@ check_format() {
   git ls-files -z '*.cpp' '*.h' '*.cu' '*.cuh' | xargs -0 clang-format-14 --dry-run --Werror && echo "formatted"
 }
 
+check_plain_cases() {
+  mkdir "$results/plain" && "$tests/parity" tests/reference/parity --plain "$results/plain" >/dev/null &&
+    diff -r "$results/plain" tests/reference/device && echo "the same bytes"
+}
 check_broken_files() {
   scripts/build.sh release sanitized_readers && "$tests/sanitized_readers"
 }
@@ -129,6 +133,9 @@ if ! $quick; then
 
   check "datasets from a server at fault" .venv/bin/python tests/scripts/download_test.py
   check "GLUE from a server at fault" .venv/bin/python tests/scripts/glue_test.py
+  check "the device program, from LibTorch alone: its sources" .venv/bin/python tests/device/check_sources.py build/release
+  check "the check of a card, without one" .venv/bin/python tests/device/check_gpu_check.py "$tests/device_check"
+  check "parity cases of the device program are those of tests/reference/parity" check_plain_cases
   check "the training step beside peers" .venv/bin/python scripts/bench_peers.py build/release/skipless --layers 1 --width 32 \
     --heads 2 --vocabulary 64 --tokens 256 --rounds 1 --steps 1 --no-compile
   check "texts and pictures of the scripts" .venv/bin/python tests/scripts/text_and_curves_test.py

@@ -23,6 +23,7 @@
 #include "eval/glue_prediction.h"
 #include "train/checkpoint.h"
 #include "train/device.h"
+#include "train/device_setup.h"
 #include "train/finetune_run.h"
 #include "train/glue_submission.h"
 #include "train/imported_head.h"
@@ -382,7 +383,10 @@ FinetuneOutcome Finetuning::run() {
   check_mnli();
   read_all_files();
   if (!options_.submit.empty()) make_folder(options_.submit);
-  set_threads(config_.train.threads);
+  set_threads_or_warn(config_.train.threads);
+  const auto device = find_device(config_.train.device);
+  const auto precision = choose_precision(config_.train.precision, traits_of(device)).precision;
+  if (const auto setup = set_up_device(device, precision); !setup.empty()) spdlog::info("{}", setup);
   make_folder(out_);
   FinetuneOutcome outcome;
   outcome.title = {.run = options_.run.string(), .block = start_.model.block, .recipe = options_.recipe, .seeds = {}};

@@ -2,7 +2,6 @@
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/isfinite.h>
-#include <ATen/ops/where.h>
 #include <ATen/record_function.h>
 #include <c10/core/GradMode.h>
 
@@ -82,13 +81,14 @@ Learner::Step Learner::step(int64_t index, double lr, const Batch& batch) {
   // A collapsed scale stays what it was when it collapsed.
   if (scaler_) scaler_->update(is_bad.logical_and(failed_step_.lt(0)));
   const auto has_failed = scaler_ ? scaler_->collapsed() : is_bad;
-  failed_step_ = at::where(failed_step_.lt(0).logical_and(has_failed), index, failed_step_);
+  // Not where(): that copies its number to the device, for which the host waits.
+  failed_step_ = failed_step_.masked_fill(failed_step_.lt(0).logical_and(has_failed), index);
   const auto skip = failed_step_.ge(0).logical_or(is_bad).logical_or(loss.count.eq(0)).to(at::kFloat);
   optimizer_.step(lr, skip);
   model_->end_step(skip);
   if (scaler_) {
     const auto counts = at::isfinite(loss.sum);
-    loss = {.sum = at::where(counts, loss.sum, 0), .count = loss.count * counts};
+    loss = {.sum = loss.sum.masked_fill(counts.logical_not(), 0), .count = loss.count * counts};
   }
   return {.loss = loss, .gradient_norm = norm};
 }

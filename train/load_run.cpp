@@ -11,6 +11,7 @@
 #include "models/fp32_products.h"
 #include "models/make_model.h"
 #include "train/device.h"
+#include "train/device_setup.h"
 #include "train/module_state.h"
 #include "train/run_folder.h"
 
@@ -43,6 +44,7 @@ LoadedRun load_run(const std::filesystem::path& folder, const std::string& which
   LoadedRun run;
   run.config = parse_config<RunConfig>(run_config_text(folder), RunPaths{folder}.config().string());
   run.device = find_device(device.empty() ? run.config.train.device : device);
+  run.setup = set_up_device(run.device, Precision::fp32);
   const CheckpointFolder checkpoints(RunPaths{folder}.checkpoints());
   const int64_t step = find_step(checkpoints, folder.string(), which);
   const TensorFile tensors = checkpoints.read_model(step);

@@ -19,6 +19,7 @@ struct LoadedRun {
   RunConfig config;
   TrainingState state;
   at::Device device = at::kCPU;
+  std::string setup;  // set_up_device()'s line about it
   Transformer model;  // on `device`, in evaluation mode
 };
 

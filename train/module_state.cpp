@@ -3,6 +3,7 @@
 #include <c10/core/GradMode.h>
 #include <c10/core/ScalarType.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "configs/error.h"
 #include "configs/printable.h"

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "configs/schema.h"
-#include "data/chunking.h"
-#include "data/masking.h"
+#include "data/chunk_kind.h"
+#include "data/masking_config.h"
 #include "models/model_config.h"
 #include "train/adamw.h"
 #include "train/budget.h"

@@ -1,11 +1,8 @@
 #include "train/run_setup.h"
 
-#include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
-#include <thread>
 #include <vector>
 
 #include "configs/atomic_file.h"
@@ -14,6 +11,7 @@
 #include "data/mapped_file.h"
 #include "data/tokenizer_file.h"
 #include "train/checkpoint.h"
+#include "train/threads.h"
 
 namespace skipless {
 
@@ -67,14 +65,8 @@ void keep_tokenizer(const RunConfig& config, const RunPaths& paths) {
   }
 }
 
-void set_threads(int64_t threads) {
-  if (threads == 0) return;
-  const int64_t most = std::thread::hardware_concurrency();  // 0: not known
-  if (most > 0 && threads > most) {
-    spdlog::warn("train.threads is {}, but this machine has {} to run: {} are used", threads, most, most);
-    threads = most;
-  }
-  at::set_num_threads(static_cast<int>(threads));
+void set_threads_or_warn(int64_t threads) {
+  if (const auto warning = set_threads(threads); !warning.empty()) spdlog::warn("{}", warning);
 }
 
 }  // namespace skipless

@@ -30,7 +30,7 @@ void compare_with_run(const RunPaths& paths, const std::string& config, bool beg
 /// room for it there is a warning: training does not need it.
 void keep_tokenizer(const RunConfig& config, const RunPaths& paths);
 
-/// 0: as many as LibTorch takes by itself. More than the machine runs at once only get in each other's way.
-void set_threads(int64_t threads);
+/// train.threads (threads.h); says where they are more than there can be.
+void set_threads_or_warn(int64_t threads);
 
 }  // namespace skipless

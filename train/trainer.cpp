@@ -21,6 +21,7 @@
 #include "eval/loss.h"
 #include "train/checkpoint.h"
 #include "train/device.h"
+#include "train/device_setup.h"
 #include "train/learner.h"
 #include "train/learner_state.h"
 #include "train/log_file.h"
@@ -122,7 +123,8 @@ class Trainer {
 };
 
 void Trainer::start() {
-  set_threads(config_.train.threads);
+  set_threads_or_warn(config_.train.threads);
+  if (const auto setup = set_up_device(device_, precision_.precision); !setup.empty()) spdlog::info("{}", setup);
   learner_ = std::make_unique<Learner>(config_, device_, precision_.precision);
   auto checkpoint = checkpoints_.read_newest([](const std::string& problem) { spdlog::warn("{}", problem); });
   if (checkpoint) resume(std::move(*checkpoint));

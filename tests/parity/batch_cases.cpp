@@ -1,129 +1,33 @@
-// One batch forward and backward, in float64 and, where the case has it, in float32: GPT models, encoders, and
-// encoders with a head for sequences.
-#include <ATen/TensorOperators.h>
+#include "batch_cases.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <set>
 
-#include "configs/error.h"
-#include "family.h"
+#include "bounds.h"
 #include "models/convert/bert.h"
 #include "models/convert/cramming.h"
 #include "models/convert/gpt2.h"
 #include "models/convert/official.h"
-#include "models/make_model.h"
-#include "train/module_state.h"
 
 namespace skipless::parity {
 
 namespace {
 
-/// Float64, per tensor: 1e-10 of its own largest value; a gradient counts as at least a thousandth of the case's
-/// largest, because what cancels to almost nothing carries the rounding of what it was made of.
-constexpr double kFloat64 = 1e-10;
-constexpr double kSmallestGradientScale = 1e-3;
-
-/// Float32, against their float32. parity/README.md measured how far theirs is from their float64: logits 2e-6, matrix
-/// gradients 1e-6 norm-wise; its advice for gains, whose terms cancel, is an absolute scale. In units of the case's
-/// largest gradient, theirs are off by up to 8e-7 for gains and 6e-7 for norms and biases, and their losses by 6e-7.
-/// Each bound is about four times what was measured: both sides round, and another processor sums in another order.
-constexpr double kFloat32Logits = 8e-6;
-constexpr double kFloat32Loss = 3e-6;
-constexpr double kFloat32Matrix = 4e-6;
-constexpr double kFloat32NormOrBias = 3e-6;
-constexpr double kFloat32Gain = 3e-6;
-
-/// How a case differs from the others.
-struct BatchCase {
-  bool every_hidden_state = true;      // else the last one, if any
-  bool layers_end_with_norms = false;  // their hidden states are taken behind a layer's last norm
-  bool sparse = false;                 // the loss is that of the head on the labelled positions alone
-  double query_factor = 1;             // of theirs in float64 over 1/sqrt(dh)
-};
-
-struct Result {
-  at::Tensor logits, loss;
-  std::vector<at::Tensor> hidden;
-  Tensors gradients;  // by our names; undefined where there is none
-};
-
-/// The trunk and head that the file has; where it has no classifier, those of a language model.
-Transformer model_of(const ImportedModel& imported, const std::string& source) {
-  if (!imported.head || imported.head->tensors.count("head_w_2") == 0) {
-    auto model = make_model(imported.config);
-    load_module_state(*model, imported.tensors, source);
-    return model;
+/// What runs of an imported file: its classifier where it has a whole one, else its language model.
+BatchModel model_of(const ImportedModel& imported, const std::string& source) {
+  BatchModel model{.config = imported.config, .head = {}, .tensors = imported.tensors, .source = source};
+  if (imported.head && imported.head->tensors.count("head_w_2") > 0) {
+    model.head = imported.head->config;
+    model.tensors.insert(imported.head->tensors.begin(), imported.head->tensors.end());
   }
-  auto model = make_classifier(imported.config, imported.head->config);
-  auto tensors = imported.head->tensors;
-  tensors.insert(imported.tensors.begin(), imported.tensors.end());
-  load_module_state(*model, tensors, source);
   return model;
 }
 
-/// What our blocks have between the layers of Hugging Face's BERT: the norm that ends their layer begins our next
-/// block.
-void end_with_norms(const TransformerImpl& model, std::vector<at::Tensor>& states) {
-  for (size_t layer = 1; layer < model.blocks().size(); ++layer) {
-    const auto norm = model.blocks()[layer]->named_modules()["norm_1"];
-    states[layer] = std::dynamic_pointer_cast<NormImpl>(norm)->forward(states[layer]);
-  }
-}
-
-/// Multiplies the queries' rows of every map of queries and keys, or of its gradient.
-void scale_queries(const TransformerImpl& model, double factor, bool gradients) {
-  const at::NoGradGuard no_grad;
-  for (const auto& item : model.named_parameters()) {
-    const auto& name = item.key();
-    if (!name.ends_with("attention.w_qk") && !name.ends_with("attention.b_qk")) continue;
-    const auto& tensor = gradients ? item.value().grad() : item.value();
-    tensor.slice(0, 0, tensor.size(0) / 2).mul_(factor);
-  }
-}
-
-/// The batch with its labels as the columns of those that count, of which every row has as many.
-Batch with_positions(Batch batch) {
-  const auto counted = batch.labels.ne(kIgnoredTarget);
-  const auto rows = batch.labels.size(0);
-  batch.positions = counted.nonzero().select(1, 1).reshape({rows, -1});
-  batch.labels = batch.labels.masked_select(counted).reshape({rows, -1});
-  return batch;
-}
-
-Result run(const ImportedModel& imported, const Case& parity_case, const Tensors& inputs, at::ScalarType type,
-           const BatchCase& form) {
-  const auto model = model_of(imported, parity_case.weights_file());
-  model->to(type);
-  const double factor = type == at::kDouble ? form.query_factor : 1;
-  scale_queries(*model, factor, /*gradients=*/false);
-  const auto optional = [&](const char* name) {
-    const auto found = inputs.find(name);
-    return found == inputs.end() ? at::Tensor() : found->second;
-  };
-  const auto mask = optional("attention_mask");
-  Batch batch{.ids = inputs.at("input_ids"),
-              .labels = inputs.at("labels").is_floating_point() ? inputs.at("labels").flatten() : inputs.at("labels"),
-              .kept = mask.defined() ? mask.to(at::kBool) : mask,
-              .token_types = optional("token_type_ids")};
-
-  Result result;
-  result.hidden = model->hidden_states(batch);
-  result.logits = model->logits(result.hidden.back(), batch).detach();
-  if (form.layers_end_with_norms) end_with_norms(*model, result.hidden);
-  const auto loss = model->loss(form.sparse ? with_positions(batch) : batch);
-  const auto mean = loss.sum / loss.count;
-  mean.backward();
-  scale_queries(*model, factor, /*gradients=*/true);
-  result.loss = mean.detach();
-  for (const auto& item : model->named_parameters()) result.gradients[item.key()] = item.value().grad();
-  return result;
-}
-
-/// Some cases have all positions in one dimension.
-at::Tensor in_shape_of(const at::Tensor& theirs, const at::Tensor& ours) {
-  return ours.numel() == theirs.numel() ? ours.reshape(theirs.sizes()) : ours;
+BatchResult run(const BatchCase& of, const Tensors& inputs, at::ScalarType type) {
+  return run_batch(model_of(of.imported, of.parity_case.weights_file()), inputs, of.form, type, at::kCPU);
 }
 
 std::set<std::string> as_set(const std::vector<std::string>& names) {
@@ -131,14 +35,6 @@ std::set<std::string> as_set(const std::vector<std::string>& names) {
 }
 
 constexpr std::string_view kGradient = "grad.";
-
-double largest_gradient(const Tensors& reference) {
-  double size = 0;
-  for (const auto& [name, tensor] : reference) {
-    if (name.rfind(kGradient, 0) == 0) size = std::max(size, largest(tensor));
-  }
-  return size;
-}
 
 /// What is trained there is trained here, and the reverse; what has no gradient there has none here.
 void check_trainable(const Case& parity_case, const ImportedModel& imported, const Tensors& gradients,
@@ -194,41 +90,41 @@ void compare_gradients(const ImportedModel& imported, const Tensors& gradients, 
   }
 }
 
-void compare_float64(const Case& parity_case, const ImportedModel& imported, const BatchCase& form,
-                     Comparison& result) {
-  const auto reference = parity_case.reference();
-  const auto ours = run(imported, parity_case, reference, at::kDouble, form);
+void compare_float64(const BatchCase& of, Comparison& result) {
+  const auto& imported = of.imported;
+  const auto reference = of.parity_case.reference();
+  const auto ours = run(of, reference, at::kDouble);
   const auto add = [&](const std::string& kind, const std::string& name, const at::Tensor& a, const at::Tensor& b) {
     result.add(kind, name, a, b, largest(b), kFloat64);
   };
   add("logits", "logits", in_shape_of(reference.at("logits"), ours.logits), reference.at("logits"));
   add("loss", "loss", ours.loss.reshape({1}), reference.at("loss"));
-  if (form.every_hidden_state) {
+  if (of.form.every_hidden_state) {
     for (size_t i = 0; i < ours.hidden.size(); ++i) {
       const auto name = fmt::format("hidden.{}", i);
       const auto found = reference.find(name);
       if (found == reference.end()) {
         result.fail("the case has no " + name);
       } else {
-        add("hidden", name, ours.hidden[i].detach(), found->second);
+        add("hidden", name, ours.hidden[i], found->second);
       }
     }
   } else if (const auto found = reference.find("final_hidden"); found != reference.end()) {
-    add("hidden", "final_hidden", ours.hidden.back().detach(), found->second);
+    add("hidden", "final_hidden", ours.hidden.back(), found->second);
   }
   const double floor = kSmallestGradientScale * largest_gradient(reference);
-  check_trainable(parity_case, imported, ours.gradients, reference, result);
+  check_trainable(of.parity_case, imported, ours.gradients, reference, result);
   compare_gradients(imported, ours.gradients, reference, result,
                     [&](const std::string& name, const at::Tensor& a, const at::Tensor& b) {
                       result.add("gradients", name, a, b, std::max(largest(b), floor), kFloat64);
                     });
 }
 
-void compare_float32(const Case& parity_case, const ImportedModel& imported, const BatchCase& form,
-                     Comparison& result) {
-  const auto reference = parity_case.float32_reference();
+void compare_float32(const BatchCase& of, Comparison& result) {
+  const auto& imported = of.imported;
+  const auto reference = of.parity_case.float32_reference();
   if (!reference) return;
-  const auto ours = run(imported, parity_case, *reference, at::kFloat, form);
+  const auto ours = run(of, *reference, at::kFloat);
   const auto& logits = reference->at("logits");
   result.add("f32 logits", "logits", in_shape_of(logits, ours.logits), logits, 1, kFloat32Logits);
   result.add("f32 loss", "loss", ours.loss.reshape({1}), reference->at("loss"), 1, kFloat32Loss);
@@ -245,22 +141,15 @@ void compare_float32(const Case& parity_case, const ImportedModel& imported, con
                     });
 }
 
-void check_count(const Case& parity_case, int64_t count, Comparison& result) {
-  const auto stated = parity_case.settings.value("n_params", int64_t{-1});
-  if (stated != count) result.fail(fmt::format("they count {} parameters, we count {} of theirs", stated, count));
+void check_count(const BatchCase& of, Comparison& result) {
+  const auto stated = of.parity_case.settings.value("n_params", int64_t{-1});
+  if (stated != of.count) result.fail(fmt::format("they count {} parameters, we count {} of theirs", stated, of.count));
 }
 
 int64_t n_parameters(const TensorMap& map) {
   int64_t count = 0;
   for (const auto& entry : map) count += c10::multiply_integers(entry.shape);
   return count;
-}
-
-void compare(const Case& parity_case, const ImportedModel& imported, int64_t count, const BatchCase& form,
-             Comparison& result) {
-  check_count(parity_case, count, result);
-  compare_float64(parity_case, imported, form, result);
-  compare_float32(parity_case, imported, form, result);
 }
 
 ImportSource source_of(const Case& parity_case) {
@@ -272,33 +161,78 @@ bool made_by_their_code(const Case& parity_case) {
   return parity_case.settings.at("family").get<std::string>().starts_with("cramming");
 }
 
+/// The gradients of a case by our names, all other tensors by theirs.
+Tensors with_our_gradients(const TensorMap& map, const Tensors& reference) {
+  Tensors gradients, plain;
+  for (const auto& [name, tensor] : reference) {
+    if (name.starts_with(kGradient)) {
+      gradients.emplace(name.substr(kGradient.size()), tensor);
+    } else {
+      plain.emplace(name, tensor);
+    }
+  }
+  TensorMap with_gradient;
+  for (auto entry : map) {
+    entry.required.reset();  // of the weights
+    if (gradients.count(entry.name) > 0) with_gradient.push_back(std::move(entry));
+  }
+  for (const auto& [name, tensor] : our_tensors(with_gradient, gradients, "gradients")) {
+    plain.emplace(std::string(kGradient) + name, tensor);
+  }
+  return plain;
+}
+
 }  // namespace
 
-void run_official(const Case& parity_case, Comparison& result) {
-  const auto imported = import_official(parity_case.settings, parity_case.weights(), source_of(parity_case));
-  compare(parity_case, imported, official_parameter_count(imported.config), {}, result);
+BatchCase official_case(const Case& parity_case) {
+  auto imported = import_official(parity_case.settings, parity_case.weights(), source_of(parity_case));
+  const auto count = official_parameter_count(imported.config);
+  return {.parity_case = parity_case, .imported = std::move(imported), .count = count};
 }
 
-void run_hugging_face_gpt2(const Case& parity_case, Comparison& result) {
-  const auto imported = import_gpt2(parity_case.settings["config"], parity_case.weights(), source_of(parity_case));
-  compare(parity_case, imported, n_parameters(imported.map), {}, result);
+BatchCase hugging_face_gpt2_case(const Case& parity_case) {
+  auto imported = import_gpt2(parity_case.settings["config"], parity_case.weights(), source_of(parity_case));
+  const auto count = n_parameters(imported.map);
+  return {.parity_case = parity_case, .imported = std::move(imported), .count = count};
 }
 
-void run_hugging_face_bert(const Case& parity_case, Comparison& result) {
-  const auto imported = import_bert(parity_case.settings["config"], parity_case.weights(), source_of(parity_case));
-  compare(parity_case, imported, n_parameters(imported.map), {.layers_end_with_norms = true}, result);
+BatchCase hugging_face_bert_case(const Case& parity_case) {
+  auto imported = import_bert(parity_case.settings["config"], parity_case.weights(), source_of(parity_case));
+  const auto count = n_parameters(imported.map);
+  return {.parity_case = parity_case,
+          .imported = std::move(imported),
+          .count = count,
+          .form = {.layers_end_with_norms = true}};
 }
 
-void run_cramming(const Case& parity_case, Comparison& result) {
-  const auto imported = import_cramming(parity_case.settings, parity_case.weights(), source_of(parity_case));
+BatchCase cramming_case(const Case& parity_case) {
+  auto imported = import_cramming(parity_case.settings, parity_case.weights(), source_of(parity_case));
   const auto& sparse = parity_case.settings["arch"]["sparse_prediction"];
-  BatchCase form{.every_hidden_state = false, .sparse = sparse.is_number() && !imported.head};
+  BatchForm form{.every_hidden_state = false, .sparse = sparse.is_number() && !imported.head};
   // Their own attention keeps 1/sqrt(dh) as a float32 number, also in a model that was made float64 later.
   if (made_by_their_code(parity_case)) {
     const double root = std::sqrt(static_cast<double>(imported.config.head_size()));
     form.query_factor = static_cast<double>(1 / static_cast<float>(root)) * root;
   }
-  compare(parity_case, imported, n_parameters(imported.map), form, result);
+  const auto count = n_parameters(imported.map);
+  return {.parity_case = parity_case, .imported = std::move(imported), .count = count, .form = form};
+}
+
+void compare(const BatchCase& of, Comparison& result) {
+  check_count(of, result);
+  compare_float64(of, result);
+  compare_float32(of, result);
+}
+
+PlainCase plain_case(const BatchCase& of) {
+  const auto& map = of.imported.map;
+  PlainCase plain{.name = of.parity_case.name,
+                  .model = model_of(of.imported, of.parity_case.weights_file()),
+                  .form = of.form,
+                  .float64 = with_our_gradients(map, of.parity_case.reference()),
+                  .float32 = {}};
+  if (const auto reference = of.parity_case.float32_reference()) plain.float32 = with_our_gradients(map, *reference);
+  return plain;
 }
 
 }  // namespace skipless::parity

@@ -43,12 +43,12 @@ bool is_gpt2(const nlohmann::json& settings) {
 
 std::span<const Kind> kinds() {
   static constexpr Kind kKinds[] = {
-      {"gpt", "authors' GPT", is_official_gpt, run_official},
-      {"gpt", "training", is_training, run_gpt_training},
-      {"gpt", "Hugging Face GPT-2", is_gpt2, run_hugging_face_gpt2},
-      {"encoder", "authors' block as encoder", is_official_encoder, run_official},
-      {"encoder", "Crammed BERT", is_cramming_config, run_cramming},
-      {"encoder", "Hugging Face BERT", is_bert, run_hugging_face_bert},
+      {"gpt", "authors' GPT", is_official_gpt, official_case},
+      {"gpt", "training", is_training, nullptr},
+      {"gpt", "Hugging Face GPT-2", is_gpt2, hugging_face_gpt2_case},
+      {"encoder", "authors' block as encoder", is_official_encoder, official_case},
+      {"encoder", "Crammed BERT", is_cramming_config, cramming_case},
+      {"encoder", "Hugging Face BERT", is_bert, hugging_face_bert_case},
   };
   return kKinds;
 }

@@ -1,5 +1,6 @@
 // parity [DIR] [--family all|gpt|encoder] [--markdown]: runs every case of a folder of reference values that other code
 // wrote, and says how far this project's models are from them. Exits with 1 if anything is outside its bound.
+// --plain OUT writes the cases of one batch for programs without JSON (plain_case.h) instead.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -36,7 +37,11 @@ Comparison run(const Case& parity_case, const Kind* kind) {
     result.fail("its JSON describes no kind of model that is known here");
   } else {
     try {
-      kind->run(parity_case, result);
+      if (kind->batch == nullptr) {
+        run_gpt_training(parity_case, result);
+      } else {
+        compare(kind->batch(parity_case), result);
+      }
     } catch (const std::exception& error) {
       // The first line: LibTorch's messages go on with a backtrace.
       const std::string text = error.what();
@@ -77,7 +82,19 @@ struct Options {
   std::string folder = default_folder().string();
   std::string family = "all";
   bool markdown = false;
+  std::string plain;  // "": compare
 };
+
+int write_plain(const Options& options) {
+  for (const auto& parity_case : find_cases(options.folder)) {
+    const auto* kind = kind_of(parity_case);
+    if (kind == nullptr || kind->batch == nullptr) continue;
+    const auto file = std::filesystem::path(options.plain) / (parity_case.name + ".pt");
+    write_plain_case(file, plain_case(kind->batch(parity_case)));
+    fmt::print("{}\n", file.string());
+  }
+  return 0;
+}
 
 int run_all(const Options& options) {
   int passed = 0, failed = 0, of_other_families = 0;
@@ -118,8 +135,11 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"gpt", "encoder", "all"}))
       ->capture_default_str();
   app.add_flag("--markdown", options.markdown, "Print a Markdown table");
+  app.add_option("--plain", options.plain,
+                 "Write the cases of one batch into this folder for tests/device, and compare nothing");
   CLI11_PARSE(app, argc, argv);
   try {
+    if (!options.plain.empty()) return skipless::parity::write_plain(options);
     return skipless::parity::run_all(options);
   } catch (const skipless::UserError& error) {
     fmt::print(stderr, "error: {}\n", error.what());

@@ -22,9 +22,9 @@
 #include "train/peak_memory.h"
 #include "train/precision.h"
 #include "train/quartiles.h"
-#include "train/run_setup.h"
 #include "train/step_times.h"
 #include "train/stopwatch.h"
+#include "train/threads.h"
 
 namespace skipless {
 

@@ -1,35 +1,16 @@
-#include "train/bench/bench_report.h"
+#include "train/bench/bench_table.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "train/bench/bench_figures.h"
 #include "train/grouped.h"
 #include "train/quartiles.h"
 
 namespace skipless {
 
-using nlohmann::ordered_json;
-
 namespace {
-
-/// The median over rounds of above / below.
-double ratio_of(const std::vector<double>& above, const std::vector<double>& below) {
-  std::vector<double> ratios;
-  for (size_t i = 0; i < std::min(above.size(), below.size()); ++i) ratios.push_back(above[i] / below[i]);
-  return quartiles_of(std::move(ratios)).median;
-}
-
-const BenchResult* reference_of(const std::vector<BenchResult>& results) {
-  const auto found =
-      std::find_if(results.begin(), results.end(), [](const BenchResult& result) { return result.name == "pre_ln"; });
-  return found == results.end() ? nullptr : &*found;
-}
-
-double tokens_per_second(const BenchResult& result) {
-  return 1000 * static_cast<double>(result.tokens) / quartiles_of(result.step).median;
-}
 
 double mebibytes(int64_t bytes) {
   return static_cast<double>(bytes) / (1 << 20);
@@ -56,26 +37,6 @@ std::string bench_table(const std::vector<BenchResult>& results) {
                     floor.median, floor.low, floor.high, result.floor_by, result.floor_flops / floor.median / 1e6);
   }
   return text;
-}
-
-ordered_json bench_json(const std::vector<BenchResult>& results) {
-  const auto* const reference = reference_of(results);
-  ordered_json json = ordered_json::array();
-  for (const auto& result : results) {
-    ordered_json row = {{"block", result.name},
-                        {"tokens_per_step", result.tokens},
-                        {"tokens_per_second", tokens_per_second(result)},
-                        {"step_ms", result.step},
-                        {"floor_ms", result.floor},
-                        {"floor_by", result.floor_by},
-                        {"floor_flops", result.floor_flops},
-                        {"share_of_floor", ratio_of(result.floor, result.step)},
-                        {"peak_bytes", result.peak_bytes},
-                        {"parameters", result.parameters}};
-    if (reference != nullptr) row["speed_over_pre_ln"] = ratio_of(reference->step, result.step);
-    json.push_back(std::move(row));
-  }
-  return json;
 }
 
 std::string profile_table(const std::string& name, const std::vector<OpTime>& operations) {
@@ -110,14 +71,6 @@ std::string profile_table(const std::string& name, const std::vector<OpTime>& op
     if (rest_calls > 0) line("  what takes less than 1 %", rest, rest_calls);
   }
   return text;
-}
-
-ordered_json profile_json(const std::vector<OpTime>& operations) {
-  ordered_json json = ordered_json::array();
-  for (const auto& op : operations) {
-    json.push_back({{"section", op.section}, {"operation", op.name}, {"ms", op.milliseconds}, {"calls", op.calls}});
-  }
-  return json;
 }
 
 }  // namespace skipless
