@@ -5,6 +5,7 @@
 #include "models/kernels/gained_sum_kernel.h"
 #include "models/kernels/norm_kernel.h"
 #include "models/kernels/presence.h"
+#include "models/kernels/shaped_attention_bf16_kernel.h"
 #include "models/kernels/shaped_attention_kernel.h"
 
 namespace skipless::kernels {
@@ -50,6 +51,21 @@ void shaped_attention_forward(const HeadShape&, const HeadGains&, const Rows&, c
 
 HeadGainGradients shaped_attention_backward(const HeadShape&, const HeadGains&, const Rows&, const Rows&, const Rows&,
                                             const float*, const Rows&, const Rows&, const Rows&, const Rows&) {
+  absent();
+}
+
+bool has_pairs(const Rows&, int64_t) {
+  absent();
+}
+
+void shaped_attention_forward_bf16(PairProduct, const HeadShape&, const HeadGains&, const Rows&, const Rows&,
+                                   const Rows&, const Rows&, float*) {
+  absent();
+}
+
+HeadGainGradients shaped_attention_backward_bf16(PairProduct, const HeadShape&, const HeadGains&, const Rows&,
+                                                 const Rows&, const Rows&, const float*, const Rows&, const Rows&,
+                                                 const Rows&, const Rows&) {
   absent();
 }
 
