@@ -69,7 +69,7 @@ commit=$(git describe --always --abbrev=12 --dirty --exclude='*' 2>/dev/null || 
 
 begun=$SECONDS
 remaining() { echo $((470 - SECONDS + begun)); }
-say() { printf '%s\n' "$*" >>"$report"; }
+say() { printf '%s\n' "$@" >>"$report"; }
 verdicts=() failed=false complete=true
 verdict() { # verdict NAME TEXT SECONDS
   verdicts+=("| $1 | $2 | $3 |")

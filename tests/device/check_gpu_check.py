@@ -11,6 +11,8 @@ import subprocess
 import sys
 import tempfile
 
+import torch
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SECTIONS = ("card", "parity", "gradients", "kernels", "training", "host", "bench", "peers of sas_p", "limited bench", "limited fits")
 
@@ -56,9 +58,11 @@ def main():
         shutil.copytree(ROOT / "tests/reference/device", cases)
         broken = cases / "sas.pt"
         broken.write_bytes(broken.read_bytes()[:2000])
-        result = gpu_check(*smoke, "--cases", cases, "--out", pathlib.Path(folder) / "failed", state=state)
+        bare = ["--device", "cpu", "--smoke", "--libtorch", pathlib.Path(torch.__file__).parent, "--program", program]
+        result = gpu_check(*bare, "--cases", cases, "--out", pathlib.Path(folder) / "failed", state=state)
         report = (pathlib.Path(folder) / "failed/gpu_check.md").read_text()
         require(result.returncode == 1 and "| parity | **FAILED** |" in report, "a broken case did not fail the check", result)
+        require("skipped: no Python" in report, "the report does not say that peers need a Python")
         require("Not recorded" in report and not record.exists(), "a check that failed was recorded")
 
         others = "hash\t9.0\tNVIDIA H200\tabc\n"

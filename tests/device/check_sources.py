@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """scripts/build_device_check.sh names the sources of a program that needs LibTorch alone. Holds its list to the build that is
-there anyway: what the linker takes for tests/device_check must be in it, and nothing in it may read a header of a package
-that a machine with a card need not have.
+there anyway: its objects must link without our libraries, and nothing in it may read a header of a package that a machine with a
+card need not have.
 
     .venv/bin/python tests/device/check_sources.py build/release
 """
@@ -13,29 +13,25 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOREIGN = re.compile(r"/(nlohmann|yaml-cpp|spdlog|hwy|catch2|CLI|utf8proc|unicode)/|/(xxhash|zlib|zstd|pcre2|utf8proc)\.h$")
-# In the place of these the list has tests/device/bare.
-KERNELS = re.compile(r"^models/kernels/[a-z_]+\.cpp$")
 
 
 def run(*command, folder=ROOT):
     return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
-def linked_sources(build, objects):
-    """The sources whose objects are in tests/device_check: its own, and the members that the linker takes from libraries."""
+def unresolved(build, objects, sources):
+    """What is undefined where the program is linked from the listed sources instead of our libraries."""
+    listed = [target for target, source in objects.items()
+              if re.search(r"(skipless_\w+|device_check|bare_kernels)\.dir/", target) and source in sources]
     command = run("ninja", "-t", "commands", "tests/device_check", folder=build).splitlines()[-1]
-    command = command.removeprefix(": && ").removesuffix(" && :").replace("-fuse-ld=mold", "-fuse-ld=bfd")
-    # With two -t, GNU ld tells every member that it takes.
-    trace = run("sh", "-c", command.replace("-o tests/device_check", "-o /dev/null -Wl,-t,-t"), folder=build)
-    members = set(re.findall(r"libskipless_(\w+)\.a\)(\S+\.o)", trace))
-    found = set()
-    for target, source in objects.items():
-        library = re.search(r"skipless_(\w+)\.dir/", target)
-        if library and (library[1], pathlib.Path(target).name) in members:
-            found.add(source)
-        if "device_check.dir/" in target:
-            found.add(source)
-    return found
+    words = command.removeprefix(": && ").removesuffix(" && :").split()
+    words = [word for word in words if not word.startswith("libskipless_") and "device_check.dir/" not in word]
+    words[words.index("-o") + 1] = "/dev/null"
+    result = subprocess.run([*words[:1], *listed, *words[1:]], cwd=build, capture_output=True, text=True)
+    if result.returncode == 0:
+        return []
+    missing = sorted(set(re.findall(r"undefined (?:symbol:|reference to) (.*)", result.stderr)))
+    return missing or [result.stderr.strip()]
 
 
 def headers_of(build):
@@ -56,12 +52,12 @@ def main():
     for entry in json.loads((build / "compile_commands.json").read_text()):
         source = pathlib.Path(entry["file"])
         if source.is_relative_to(ROOT):
-            objects[entry["output"]] = str(source.relative_to(ROOT))
+            target = re.search(r" -o (\S+\.o) ", entry["command"])
+            if target:  # not of a precompiled header
+                objects[target[1]] = str(source.relative_to(ROOT))
     listed = set(run("scripts/build_device_check.sh", "--list").split())
-    own = {source for source in listed if not source.startswith("tests/device/bare/")}
     problems = [f"{source}: listed, and not there" for source in listed if not (ROOT / source).is_file()]
-    linked = {source for source in linked_sources(build, objects) if not KERNELS.match(source)}
-    problems += [f"{source}: linked into device_check, but not in scripts/build_device_check.sh" for source in linked - own]
+    problems += [f"{symbol}: in no source of scripts/build_device_check.sh" for symbol in unresolved(build, objects, listed)]
     for source in listed:
         # LibTorch's fmt is newer than the system's, with which the build is made.
         text = (ROOT / source).read_text()
@@ -69,14 +65,14 @@ def main():
             problems.append(f"{source}: fmt::join is in <fmt/ranges.h>")
     headers = headers_of(build)
     for target, source in objects.items():
-        if source not in own:
+        if source not in listed:
             continue
         foreign = sorted(header for header in headers.get(target, []) if FOREIGN.search(header))
         problems += [f"{source} reads {foreign[0]}"] if foreign else []
-    checked = sum(1 for target, source in objects.items() if source in own and headers.get(target))
-    if checked < len(own):
-        problems.append(f"the build knows the headers of {checked} of {len(own)} sources only")
-    print("\n".join(sorted(set(problems))) or f"{len(own)} sources, {len(linked)} of them linked, none reads a foreign header")
+    checked = len({source for target, source in objects.items() if source in listed and headers.get(target)})
+    if checked < len(listed):
+        problems.append(f"the build knows the headers of {checked} of {len(listed)} sources only")
+    print("\n".join(sorted(set(problems))) or f"{len(listed)} sources: they link, and none reads a foreign header")
     sys.exit(1 if problems else 0)
 
 

@@ -56,15 +56,22 @@ at::Tensor text_of(const RunConfig& config, int64_t step) {
   return ids;
 }
 
-std::vector<double> curve_of(const RunConfig& config, at::Device device, Precision precision) {
+struct Curve {
+  std::vector<double> losses;
+  double first_norm = 0;  // of the gradient, which clipping and AdamW hide a wrong size of
+};
+
+Curve curve_of(const RunConfig& config, at::Device device, Precision precision) {
   Learner learner(config, device, precision);
   std::vector<at::Tensor> losses;
+  at::Tensor first_norm;
   for (int64_t i = 0; i < *config.train.steps; ++i) {
-    const auto loss = learner.step(i, *config.train.schedule.lr, Batch{.ids = text_of(config, i)}.to(device)).loss;
-    losses.push_back(loss.sum / loss.count);
+    const auto step = learner.step(i, *config.train.schedule.lr, Batch{.ids = text_of(config, i)}.to(device));
+    losses.push_back(step.loss.sum / step.loss.count);
+    if (i == 0) first_norm = step.gradient_norm;
   }
-  std::vector<double> curve;
-  for (const auto& loss : losses) curve.push_back(loss.item<double>());
+  Curve curve{.losses = {}, .first_norm = first_norm.item<double>()};
+  for (const auto& loss : losses) curve.losses.push_back(loss.item<double>());
   return curve;
 }
 
@@ -82,13 +89,13 @@ void check_curves(const std::string& block, const std::string& kernels, const Op
   const auto config = config_of(block, options.small);
   const auto exact = curve_of(config, options.device, Precision::fp32);
   report.line(fmt::format("{}, {} kernels: loss in fp32 {:.3f} at first, {:.3f} after {} steps", block, kernels,
-                          exact.front(), exact.back(), exact.size()));
-  report.require(exact.back() < 0.95 * exact.front(), fmt::format("{} learns in fp32", block));
+                          exact.losses.front(), exact.losses.back(), exact.losses.size()));
+  report.require(exact.losses.back() < 0.95 * exact.losses.front(), fmt::format("{} learns in fp32", block));
   if (!options.device.is_cpu()) {
     constexpr size_t kSteps = 5;
     auto few = config;
     few.train.steps = kSteps;
-    const double apart = distance(exact, curve_of(few, at::kCPU, Precision::fp32), kSteps);
+    const double apart = distance(exact.losses, curve_of(few, at::kCPU, Precision::fp32).losses, kSteps);
     report.require(apart <= kSameCurve,
                    fmt::format("{}: fp32 on the CPU is {:.1e} of the loss away in {} steps, at most "
                                "{:.0e}",
@@ -100,9 +107,14 @@ void check_curves(const std::string& block, const std::string& kernels, const Op
       report.line("- not run: bf16, which this card only emulates");
       continue;
     }
-    const double apart = distance(curve_of(config, options.device, precision), exact, exact.size());
+    const auto half = curve_of(config, options.device, precision);
+    const double apart = distance(half.losses, exact.losses, exact.losses.size());
     report.require(apart <= kCurve, fmt::format("{}: {} is at most {:.2f} % of the loss away from fp32, of {:.0f} %",
                                                 block, name_of(precision), 100 * apart, 100 * kCurve));
+    const double of_norm = std::abs(half.first_norm - exact.first_norm) / exact.first_norm;
+    report.require(of_norm <= kCurve,
+                   fmt::format("{}: the first gradient's norm in {} is {:.2f} % away, at most {:.0f} %", block,
+                               name_of(precision), 100 * of_norm, 100 * kCurve));
   }
 }
 
