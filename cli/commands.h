@@ -17,6 +17,7 @@ void add_convert(CLI::App& app);
 void add_finetune(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_runs(CLI::App& app);
+void add_analyze(CLI::App& app);
 
 /// Thrown by a command that has said all it had to say, and ends with a code other than 0.
 struct ExitCode {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 #include <limits>
@@ -11,7 +10,6 @@
 #include <optional>
 
 #include "cli/option_checks.h"
-#include "cli/run_options.h"
 #include "configs/error.h"
 #include "data/chunking.h"
 #include "data/document_reader.h"
@@ -40,14 +38,6 @@ TextWindows windows_for(const RunConfig& config, int64_t stride) {
         fmt::format("--stride is {}; allowed: 1 to {}, one less than model.context_length", stride, length - 1));
   }
   return {.length = length, .stride = stride > 0 ? stride : length - 1, .batch_size = *config.train.micro_batch};
-}
-
-/// A named file that cannot be used is a mistake; one found in a folder is left out, with a warning.
-void leave_out(const InputFile& file, const SkippedDocument& skipped) {
-  if (file.named && !file.is_json_lines()) {
-    throw UserError(fmt::format("'{}' is {}", skipped.place, skipped.reason));
-  }
-  spdlog::warn("left out: '{}' is {}", skipped.place, skipped.reason);
 }
 
 TextResult evaluate(const LoadedRun& run, Gpt& gpt, const Tokenizer& tokenizer, const EvalTextOptions& options) {
@@ -90,22 +80,14 @@ TextResult evaluate(const LoadedRun& run, Gpt& gpt, const Tokenizer& tokenizer, 
 }  // namespace
 
 void add_eval_text_options(CLI::App& command, EvalTextOptions& options, const std::vector<CLI::Option*>& of_shards) {
-  auto* text = command.add_option("--text", options.inputs.paths,
-                                  "Raw text instead: files, folders or patterns, as 'skipless prepare' takes them");
+  auto* text = add_text_options(command, options,
+                                "Raw text instead: files, folders or patterns, as 'skipless prepare' takes them");
   for (auto* option : of_shards) text->excludes(option);
   command
       .add_option("--stride", options.stride,
                   "Tokens from one window of text to the next, 1 to context_length - 1 (the default)")
       ->check(integer_between(1, std::numeric_limits<int64_t>::max()))
       ->needs(text);
-  command.add_option("--field", options.field, "Field of a .jsonl line that holds the text")->needs(text);
-  command.add_option("--glob", options.inputs.globs, "Files to take in folders, such as '*.py'; may be repeated")
-      ->allow_extra_args(false)
-      ->needs(text);
-  command.add_option("--exclude", options.inputs.excludes, "Files and folders to leave out; may be repeated")
-      ->allow_extra_args(false)
-      ->needs(text);
-  add_tokenizer_option(command, options.tokenizer)->needs(text);
 }
 
 void eval_text(const LoadedRun& run, const std::string& folder, const EvalTextOptions& options, bool json) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/input_files.h"
+#include "cli/text_options.h"
 #include "train/load_run.h"
 
 namespace CLI {
@@ -15,10 +15,8 @@ class Option;
 
 namespace skipless {
 
-struct EvalTextOptions {
-  InputSelection inputs;  // no paths: prepared data are evaluated
-  std::string field;      // of .jsonl files
-  std::string tokenizer;
+/// Without paths, prepared data are evaluated.
+struct EvalTextOptions : TextOptions {
   int64_t stride = 0;  // 0: the default
 };
 

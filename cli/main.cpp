@@ -89,6 +89,7 @@ int run_program(int argc, char** argv) {
   skipless::add_convert(app);
   skipless::add_bench(app);
   skipless::add_runs(app);
+  skipless::add_analyze(app);
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) return fail(kUserMistake, "a command is needed: " + command_names(app));

@@ -42,6 +42,7 @@ class GainedLinearImpl : public torch::nn::Module {
   torch::Tensor forward(const torch::Tensor& x);
   /// The matrix in force, [out, in]. Only for a kind that has one.
   torch::Tensor matrix() const;
+  bool has_matrix() const { return weight_.defined(); }
   /// The fixed matrix of a gained projection, which tying sets before training.
   torch::Tensor& w_init() { return w_init_; }
 

@@ -182,11 +182,12 @@ torch::Tensor ShapedAttentionImpl::softmax_matrix(const torch::Tensor& q, const 
   return at::_safe_softmax(s.masked_fill(seen.logical_not(), -std::numeric_limits<double>::infinity()), -1);
 }
 
-torch::Tensor ShapedAttentionImpl::matrix(const torch::Tensor& q, const torch::Tensor& k, const AttentionMask& mask) {
+torch::Tensor ShapedAttentionImpl::matrix(const torch::Tensor& q, const torch::Tensor& k, const AttentionMask& mask,
+                                          bool centred) {
   const int64_t queries = q.size(-2), keys = k.size(-2);
   const auto a = softmax_matrix(q, k, mask);
   auto p = beta_->forward(dropout(dropout_, is_training(), a));
-  if (!gamma_->is_zero()) p = p - gamma_->forward(centring_matrix(queries, keys, mask, a.options()));
+  if (centred && !gamma_->is_zero()) p = p - gamma_->forward(centring_matrix(queries, keys, mask, a.options()));
   const auto identity = at::eye(keys, a.options()).slice(0, keys - queries);
   if (!alpha_->is_zero()) p = p + alpha_->forward(identity);
   return lambda_.defined() ? interpolated(lambda_, identity, p) : p;

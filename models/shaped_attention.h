@@ -80,8 +80,8 @@ class ShapedAttentionImpl : public torch::nn::Module, public StepFollower {
                       const AttentionMask& mask);
   /// A = softmax(Q K^T / sqrt(dh) + mask), [B, H, T, S + T], where `k` holds the keys of all S + T tokens.
   torch::Tensor softmax_matrix(const torch::Tensor& q, const torch::Tensor& k, const AttentionMask& mask) const;
-  /// P itself, of the same shape.
-  torch::Tensor matrix(const torch::Tensor& q, const torch::Tensor& k, const AttentionMask& mask);
+  /// P itself, of the same shape; without its term of C where it is not to be `centred`.
+  torch::Tensor matrix(const torch::Tensor& q, const torch::Tensor& k, const AttentionMask& mask, bool centred = true);
 
  private:
   /// alpha*V + beta*O - gamma*mean_C(V) of v and o = A V.

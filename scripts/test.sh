@@ -86,6 +86,8 @@ if ! $quick; then
   check "the parity program notices what is wrong" .venv/bin/python tests/parity/check_parity.py "$tests/parity"
   check "safetensors against the reference library" .venv/bin/python tests/models/check_safetensors.py "$tests/test_models"
   check "metrics against scikit-learn and SciPy" .venv/bin/python tests/eval/compare_metrics.py "$tests/metric_values"
+  check "ranks, spectra and entropies against NumPy" \
+    .venv/bin/python tests/eval/compare_analysis.py "$tests/analysis_values"
   check "fine-tuning against a plain loop around transformers" \
     .venv/bin/python tests/train/compare_finetuning.py build/release/skipless "$tests/finetune_trace"
   check "hidden states of a converted BERT in transformers" \

@@ -2,7 +2,6 @@
 
 #include <ATen/TensorIndexing.h>
 #include <ATen/ops/linalg_vector_norm.h>
-#include <ATen/ops/special_entr.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
@@ -14,7 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "models/gain.h"
+#include "eval/analysis/attention_entropy.h"
+#include "eval/analysis/gains.h"
+#include "eval/evaluation_mode.h"
 
 namespace skipless {
 
@@ -58,7 +59,7 @@ at::Tensor mean_entropy(const ShapedAttentionImpl& attention, const at::Tensor& 
     if (kept.defined() && !kept.any().item<bool>()) continue;
     const auto a =
         attention.softmax_matrix(q.narrow(0, i, 1), k.narrow(0, i, 1), {.causal = mask.causal, .kept = kept});
-    auto rows = at::special_entr(a).sum(-1).squeeze(0);  // [H, T]
+    auto rows = row_entropy(a).squeeze(0);  // [H, T]
     if (kept.defined()) rows = rows.index({at::indexing::Slice(), kept.squeeze(0)});
     const auto heads = rows.to(at::kDouble).mean(-1);
     sum = sum.defined() ? sum + heads : heads;
@@ -66,18 +67,6 @@ at::Tensor mean_entropy(const ShapedAttentionImpl& attention, const at::Tensor& 
   }
   return sum / static_cast<double>(sequences);
 }
-
-class EvaluationMode {
- public:
-  explicit EvaluationMode(TransformerImpl& model) : model_(model), was_training_(model.is_training()) { model_.eval(); }
-  ~EvaluationMode() { model_.train(was_training_); }
-  EvaluationMode(const EvaluationMode&) = delete;
-  EvaluationMode& operator=(const EvaluationMode&) = delete;
-
- private:
-  TransformerImpl& model_;
-  bool was_training_;
-};
 
 }  // namespace
 
@@ -121,11 +110,9 @@ json gradient_norms(const TransformerImpl& model, double factor) {
 
 json gains(const TransformerImpl& model) {
   json values;
-  for (const auto& module : model.named_modules()) {
-    const auto* gain = dynamic_cast<const GainImpl*>(module.value().get());
-    if (gain == nullptr) continue;
-    const auto numbers = short_numbers(gain->value());
-    values[module.key()] = numbers.size() == 1 ? numbers[0] : numbers;
+  for (const auto& [name, value] : gains_of(model)) {
+    const auto numbers = short_numbers(value);
+    values[name] = numbers.size() == 1 ? numbers[0] : numbers;
   }
   return values;
 }

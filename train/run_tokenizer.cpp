@@ -16,10 +16,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
+fs::path data_tokenizer(const RunConfig& config) {
+  return fs::path(config.data.folder) / prepared_files::kTokenizer;
+}
+
+void require_room(const RunConfig& config, const Tokenizer& tokenizer, const fs::path& file) {
+  if (tokenizer.vocab_size() > config.model.vocab_size) {
+    throw UserError(fmt::format("'{}' has {} tokens, but the model's vocabulary has {}", file.string(),
+                                tokenizer.vocab_size(), config.model.vocab_size));
+  }
+}
+
 fs::path find_tokenizer(const LoadedRun& run, const fs::path& folder, const std::string& given) {
   if (!given.empty()) return given;
   const fs::path own = RunPaths{folder}.tokenizer();
-  const fs::path of_data = fs::path(run.config.data.folder) / prepared_files::kTokenizer;
+  const fs::path of_data = data_tokenizer(run.config);
   std::error_code ignored;
   for (const auto& file : {own, of_data}) {
     if (fs::exists(file, ignored)) return file;
@@ -43,10 +54,20 @@ std::unique_ptr<const Tokenizer> run_tokenizer(const LoadedRun& run, const fs::p
     throw UserError(fmt::format("'{}' is another tokenizer ({}) than the model was trained with ({})", file.string(),
                                 tokenizer->hash(), run.state.tokenizer));
   }
-  if (tokenizer->vocab_size() > run.config.model.vocab_size) {
-    throw UserError(fmt::format("'{}' has {} tokens, but the model's vocabulary has {}", file.string(),
-                                tokenizer->vocab_size(), run.config.model.vocab_size));
+  require_room(run.config, *tokenizer, file);
+  return tokenizer;
+}
+
+std::unique_ptr<const Tokenizer> config_tokenizer(const RunConfig& config, const std::string& file,
+                                                  const std::string& given) {
+  const fs::path path = given.empty() ? data_tokenizer(config) : fs::path(given);
+  std::error_code ignored;
+  if (given.empty() && !fs::exists(path, ignored)) {
+    throw UserError(fmt::format("{}: the tokenizer of the config's data is not here: no {}; give it with --tokenizer",
+                                file, path.string()));
   }
+  auto tokenizer = read_tokenizer(path);
+  require_room(config, *tokenizer, path);
   return tokenizer;
 }
 

@@ -17,6 +17,11 @@ namespace skipless {
 std::unique_ptr<const Tokenizer> run_tokenizer(const LoadedRun& run, const std::filesystem::path& folder,
                                                const std::string& given);
 
+/// For a new model of `config`, which stands in `file`: from `given`, else from tokenizer.json in the data folder.
+/// UserError when there is none, and when it has more tokens than the model.
+std::unique_ptr<const Tokenizer> config_tokenizer(const RunConfig& config, const std::string& file,
+                                                  const std::string& given);
+
 /// UserError where `what` ("'skipless generate'") needs a tokenizer that gives back the text it is given, and this one
 /// does not.
 void require_lossless(const Tokenizer& tokenizer, std::string_view what);
