@@ -95,12 +95,15 @@ if ! $cpu; then
       arch=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -1 | tr -d '. ' || true)
       [ -n "$arch" ] || refuse "nvidia-smi names no card to build for; give --arch, such as 75 for a 2080 Ti"
     fi
-    link+=(-L"$cuda/lib64" -L"$cuda/targets/x86_64-linux/lib" -lcudart_static -ldl -lrt -lpthread)
+    # The shared runtime: LibTorch's own is the same library then, and is there once.
+    runtime=("$cuda"/lib64/libcudart.so* "$cuda"/lib/libcudart.so* "$cuda"/targets/x86_64-linux/lib/libcudart.so*)
+    link+=("${runtime[0]:--lcudart}")
+    if [ ${#runtime[@]} -gt 0 ]; then link+=("-Wl,-rpath,$(dirname "${runtime[0]}")"); fi
   fi
 fi
 
 scripts/write_kernel_hash.sh "$out/generated/kernel_hash.h"
-nvcc_flags=(-std=c++17 -O3 -DNDEBUG -I"$root" -arch="sm_$arch" -ccbin "$compiler")
+nvcc_flags=(-std=c++17 -O3 -DNDEBUG --extended-lambda -I"$root" -arch="sm_$arch" -ccbin "$compiler")
 told="$compiler ${flags[*]} ${nvcc_flags[*]}"
 if [ "$(cat "$out/flags" 2>/dev/null)" != "$told" ]; then
   rm -rf "$out/objects" "$out/prefix.h.gch"
