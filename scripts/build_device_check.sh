@@ -103,7 +103,9 @@ if ! $cpu; then
 fi
 
 scripts/write_kernel_hash.sh "$out/generated/kernel_hash.h"
-nvcc_flags=(-std=c++17 -O3 -DNDEBUG --extended-lambda -I"$root" -arch="sm_$arch" -ccbin "$compiler")
+# As in cmake/CudaKernels.cmake, so that what passes here is what runs there.
+nvcc_flags=(-std=c++17 -O3 -DNDEBUG --extended-lambda --fmad=false -I"$root"
+  --generate-code="arch=compute_75,code=sm_$arch" -ccbin "$compiler")
 told="$compiler ${flags[*]} ${nvcc_flags[*]}"
 if [ "$(cat "$out/flags" 2>/dev/null)" != "$told" ]; then
   rm -rf "$out/objects" "$out/prefix.h.gch"
