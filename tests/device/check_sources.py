@@ -20,9 +20,10 @@ def run(*command, folder=ROOT):
 
 
 def unresolved(build, objects, sources):
-    """What is undefined where the program is linked from the listed sources instead of our libraries."""
+    """What is undefined where the program is linked from the listed sources, and the kernels of a build with CUDA, instead of our
+    libraries."""
     listed = [target for target, source in objects.items()
-              if re.search(r"(skipless_\w+|device_check|bare_kernels)\.dir/", target) and source in sources]
+              if re.search(r"(skipless_\w+|device_check|bare_kernels)\.dir/", target) and (source in sources or source.endswith(".cu"))]
     command = run("ninja", "-t", "commands", "tests/device_check", folder=build).splitlines()[-1]
     words = command.removeprefix(": && ").removesuffix(" && :").split()
     words = [word for word in words if not word.startswith("libskipless_") and "device_check.dir/" not in word]
