@@ -53,7 +53,7 @@ def main():
     for entry in json.loads((build / "compile_commands.json").read_text()):
         source = pathlib.Path(entry["file"])
         if source.is_relative_to(ROOT):
-            target = re.search(r" -o (\S+\.o) ", entry["command"])
+            target = re.search(r" -o (\S+\.o)( |$)", entry["command"])
             if target:  # not of a precompiled header
                 objects[target[1]] = str(source.relative_to(ROOT))
     listed = set(run("scripts/build_device_check.sh", "--list").split())
