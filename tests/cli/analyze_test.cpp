@@ -72,7 +72,7 @@ TEST_CASE("a config is analyzed as its training would begin", "[program][analyze
   CHECK(bert["layers"][1]["a"]["stable_rank"][0].get<double>() == Approx(1).epsilon(1e-12));
 }
 
-TEST_CASE("analyze refuses what it cannot analyze, with code 2 and in one line", "[program][analyze][mistakes]") {
+TEST_CASE("analyze refuses what it cannot analyze, with code 2 and the reason", "[program][analyze][mistakes]") {
   struct Mistake {
     const char* arguments;
     const char* said;
