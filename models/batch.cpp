@@ -29,11 +29,7 @@ std::vector<Batch> Batch::split(int64_t sequences) const {
 }
 
 Batch Batch::to(c10::Device device) const {
-  return changed(*this, [&](const at::Tensor& tensor) {
-    // Only from pinned memory does a copy to a GPU run beside the host.
-    const auto from = device.is_cuda() && tensor.is_cpu() ? tensor.pin_memory() : tensor;
-    return from.to(device, /*non_blocking=*/true);
-  });
+  return changed(*this, [&](const at::Tensor& tensor) { return tensor.to(device, /*non_blocking=*/true); });
 }
 
 }  // namespace skipless

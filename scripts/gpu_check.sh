@@ -12,7 +12,7 @@
 #   --program  a device_check that is built already
 #   --cases    other parity cases (default: tests/reference/device)
 #   --smoke    tiny models: whether the check itself works
-# Codes: 0 all passed, 1 something failed, 2 a mistake in the arguments, or no compiler, LibTorch or card.
+# Codes: 0 all passed, 1 something failed or was not reached in time, 2 a mistake in the arguments, or no compiler, LibTorch or card.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -173,16 +173,15 @@ section "limited bench" 90 timed "${limited[@]}" "${bench[@]}" --seconds 30
 section "limited fits" 90 timed "${limited[@]}" "$program" fits --device "$device" "${shapes[@]}" --batch "$batch" \
   --most "$((16 * batch))" --seconds 60
 
-recorded="Not recorded: something failed."
 result=1
-if ! $failed; then
-  result=0
-  recorded="Not recorded: there was no time for all of it."
-  if $complete; then
-    if recorded=$("$program" record --device "$device" --commit "$commit" 2>&1); then recorded="Recorded: $recorded."; else
-      recorded="**FAILED**: $recorded" result=1
-    fi
-  fi
+if $failed; then
+  recorded="Not recorded: something failed."
+elif ! $complete; then
+  recorded="Not recorded: there was no time for all of it; the program is built now, and the same command goes on from there."
+elif recorded=$("$program" record --device "$device" --commit "$commit" 2>&1); then
+  recorded="Recorded: $recorded." result=0
+else
+  recorded="**FAILED**: $recorded"
 fi
 {
   echo

@@ -15,6 +15,7 @@
 #include "configs/atomic_file.h"
 #include "configs/error.h"
 #include "kernel_hash.h"
+#include "models/device_kernels.h"
 
 namespace skipless {
 
@@ -59,7 +60,7 @@ class FileLock {
 }  // namespace
 
 std::string kernel_hash() {
-  return SKIPLESS_KERNEL_HASH;
+  return has_device_kernels() ? SKIPLESS_KERNEL_HASH : "none";
 }
 
 std::optional<std::filesystem::path> checked_cards_file() {

@@ -19,7 +19,7 @@ struct CheckedCard {
 };
 
 /// Of the sources in models/kernels/device and models/kernels/cuda that this program was built from
-/// (scripts/write_kernel_hash.sh).
+/// (scripts/write_kernel_hash.sh); "none" where it has no kernels.
 std::string kernel_hash();
 
 /// $XDG_STATE_HOME/skipless/checked_cards.tsv, by default in ~/.local/state; nothing where there is no home either.

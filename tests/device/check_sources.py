@@ -23,10 +23,11 @@ def unresolved(build, objects, sources):
     """What is undefined where the program is linked from the listed sources, and the kernels of a build with CUDA, instead of our
     libraries."""
     listed = [target for target, source in objects.items()
-              if re.search(r"(skipless_\w+|device_check|bare_kernels)\.dir/", target) and (source in sources or source.endswith(".cu"))]
+              if re.search(r"(skipless_\w+|plain_parity|device_check|bare_kernels)\.dir/", target)
+              and (source in sources or source.endswith(".cu"))]
     command = run("ninja", "-t", "commands", "tests/device_check", folder=build).splitlines()[-1]
     words = command.removeprefix(": && ").removesuffix(" && :").split()
-    words = [word for word in words if not word.startswith("libskipless_") and "device_check.dir/" not in word]
+    words = [word for word in words if not re.search(r"lib(skipless_\w+|plain_parity)\.a$", word) and "device_check.dir/" not in word]
     words[words.index("-o") + 1] = "/dev/null"
     result = subprocess.run([*words[:1], *listed, *words[1:]], cwd=build, capture_output=True, text=True)
     if result.returncode == 0:
