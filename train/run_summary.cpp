@@ -44,6 +44,11 @@ RunState state_of(const RunPaths& paths) {
   return state.done ? RunState::done : RunState::stopped;
 }
 
+bool has_integer(const nlohmann::json& line, const char* key) {
+  const auto found = line.find(key);
+  return found != line.end() && found->is_number_integer();
+}
+
 double number(const nlohmann::json& line, const char* key) {
   const auto found = line.find(key);
   return found != line.end() && found->is_number() ? found->get<double>() : std::numeric_limits<double>::quiet_NaN();
@@ -54,9 +59,10 @@ void read_metrics(const fs::path& file, RunSummary& run) {
   std::vector<double> speeds;
   for (std::string text; std::getline(stream, text);) {
     const auto line = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (!line.is_object() || !line.contains("kind") || !line.contains("tokens")) continue;
-    const RunEvaluation at{.step = static_cast<int64_t>(number(line, "step")),
-                           .tokens = static_cast<int64_t>(number(line, "tokens")),
+    if (!line.is_object() || !line.contains("kind") || !has_integer(line, "step") || !has_integer(line, "tokens"))
+      continue;
+    const RunEvaluation at{.step = line["step"].get<int64_t>(),
+                           .tokens = line["tokens"].get<int64_t>(),
                            .seconds = number(line, "seconds"),
                            .loss = number(line, "loss")};
     run.step = at.step;

@@ -18,7 +18,7 @@ TEST_CASE("runs lists what there is, compares two, and exports CSV", "[program][
     "$skipless" train small.yaml train.steps=30 model.block=pre_ln --run store/deep/two >/dev/null
     cp -r store/one store/stopped; rm -r store/stopped/checkpoints/step_000020
     cp -r store/one store/begun; rm -r store/begun/checkpoints
-    printf '{"kind":"ev' >>store/begun/metrics.jsonl
+    printf '{"kind":"eval","step":null,"tokens":null}\n{"kind":"ev' >>store/begun/metrics.jsonl
     cp -r store/one store/broken; echo 'nonsense: 1' >>store/broken/config.yaml)");
   REQUIRE(made.code == 0);
   const Result table = place.run("\"$skipless\" runs store");
@@ -34,6 +34,8 @@ TEST_CASE("runs lists what there is, compares two, and exports CSV", "[program][
   CHECK_THAT(csv.out, Catch::StartsWith("run,state,kind,block,norm,n_layer,d_model,parameters,step,tokens,seconds,"
                                         "tokens_per_second,loss\nstore/one,done,gpt,sas,rms_norm,2,16,"));
   CHECK_THAT(csv.out, Contains(",20,2560,") && Contains("\nstore/deep/two,done,gpt,pre_ln,") && Contains(",30,3840,"));
+  CHECK_THAT(place.run("\"$skipless\" runs --csv store/begun").out,
+             Contains("store/begun,begun,") && Contains(",20,2560,"));
   const Result curves = place.run("\"$skipless\" runs --curves store/one");
   CHECK_THAT(curves.out, Catch::StartsWith("run,block,norm,step,tokens,seconds,loss\nstore/one,sas,rms_norm,10,1280,"));
   CHECK_THAT(curves.out, Contains("\nstore/one,sas,rms_norm,20,2560,"));
