@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 #include <string>
 
 #include "tests/temporary_folder.h"
@@ -65,6 +66,12 @@ class Workplace {
     prepared_ = shell(path_, fmt::format("\"$skipless\" prepare source --glob '*.py' --validation-fraction 0.25 "
                                          "--tokenizer '{}/data/tokenizers/python_4096' --out data",
                                          SKIPLESS_SOURCE_DIR));
+  }
+
+  /// One in which `script` has run; std::runtime_error with what it said if it failed.
+  explicit Workplace(const std::string& script) : Workplace() {
+    const Result done = run(script);
+    if (done.code != 0) throw std::runtime_error(done.err);
   }
 
   const std::filesystem::path& path() const { return path_; }
