@@ -52,4 +52,4 @@ for name in pre_ln parallel sas sas_p sas_p_nonorm v_skipinit; do
 done
 
 printf '\n'
-.venv/bin/python scripts/loss_vs_runtime.py "${runs[@]}" "$out/loss_vs_runtime.png"
+.venv/bin/python scripts/figures/loss_vs_runtime.py "${runs[@]}" "$out/loss_vs_runtime.png"

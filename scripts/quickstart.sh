@@ -47,7 +47,7 @@ if $bert; then
     if [[ " $* " != *" ${setting%%=*}="* ]]; then settings+=("$setting"); fi
   done
   train_blocks configs/bert_micro.yaml "$out" pre_ln sas_p -- "${settings[@]}"
-  .venv/bin/python scripts/loss_vs_runtime.py "${runs[@]}" "$out/loss_vs_runtime.png"
+  .venv/bin/python scripts/figures/loss_vs_runtime.py "${runs[@]}" "$out/loss_vs_runtime.png"
   sentence='Returns a new [MASK] with the same values as the input tensor.'
   printf '\n%s\n' "$sentence"
   "$skipless" fill "$out/sas_p" "$sentence"
@@ -60,5 +60,5 @@ standard_library=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_pa
 "$skipless" prepare "$standard_library" --glob '*.py' --exclude site-packages --exclude dist-packages \
   --tokenizer data/tokenizers/python_4096 --out "$out/data"
 train_blocks configs/quickstart.yaml "$out" pre_ln sas sas_p -- "$@"
-.venv/bin/python scripts/compare_runs.py "${runs[@]}" --picture "$out/quickstart.png" --table "$out/quickstart.md"
+.venv/bin/python scripts/figures/compare_runs.py "${runs[@]}" --picture "$out/quickstart.png" --table "$out/quickstart.md"
 printf '\nThe picture is %s. To go on: %s train --help\n' "$out/quickstart.png" "$skipless"

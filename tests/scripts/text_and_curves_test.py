@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of scripts/collect_text.py and scripts/loss_vs_runtime.py.
+"""Tests of scripts/collect_text.py and scripts/figures/loss_vs_runtime.py.
 
     .venv/bin/python tests/scripts/text_and_curves_test.py
 """
@@ -75,7 +75,7 @@ class LossVsRuntimeTest(Temporary):
         runs = [self.make_run("pre_ln", [9.0, 6.0, 4.0], 100), self.make_run("sas_p", [9.0, 5.0, 3.0], 125),
                 self.make_run("mine", [8.0, None], 90)]
         out = self.folder / "pictures/curves.png"
-        result = run("loss_vs_runtime.py", *runs, out)
+        result = run("figures/loss_vs_runtime.py", *runs, out)
         self.assertEqual(result.returncode, 0, result.stderr)
         rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in result.stdout.splitlines()]
         self.assertEqual(rows[2], ["Pre-LN", "2.00 M", "100", "1.00", "3", "0.00 M", "30", "4.0000", "+0.0000", "30"])
@@ -90,7 +90,7 @@ class LossVsRuntimeTest(Temporary):
         one = self.make_run("pre_ln", [], 1)
         for arguments, message in (([one, one], "does not end in .png"), ([one, "out.png"], "no evaluation yet"),
                                    ([self.folder / "nowhere", "out.png"], "not a run")):
-            result = run("loss_vs_runtime.py", *arguments)
+            result = run("figures/loss_vs_runtime.py", *arguments)
             self.assertNotEqual(result.returncode, 0)
             self.assertIn(message, result.stderr)
 

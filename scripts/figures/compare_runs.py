@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares finished runs: a table on the terminal and in a file, and a picture of loss against steps and seconds.
 
-    .venv/bin/python scripts/compare_runs.py RUN RUN ... [--picture FILE.png] [--table FILE.md]
+    .venv/bin/python scripts/figures/compare_runs.py RUN RUN ... [--picture FILE.png] [--table FILE.md]
 
 The first run is the one that the others are compared with. Everything is read from each run's metrics.jsonl and
 version.json.
@@ -9,7 +9,8 @@ version.json.
 import argparse
 import pathlib
 
-from run_curves import evaluations, median_speed, metrics
+import style
+from runs import evaluations, median_speed, metrics
 
 
 def summary(run):
@@ -43,26 +44,18 @@ def table(rows):
 
 
 def picture(rows, file):
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), sharey=True)
+    figure, axes = style.axes(1, 2, sharey=True)
     for row in rows:
         curve = row["curve"]
         losses = [line["loss"] for line in curve]
-        axes[0].plot([line["step"] for line in curve], losses, marker="o", markersize=3, label=row["name"])
-        axes[1].plot([line["seconds"] for line in curve], losses, marker="o", markersize=3, label=row["name"])
+        for axis, key in zip(axes, ("step", "seconds")):
+            axis.plot([line[key] for line in curve], losses, marker="o", markersize=3, **style.block(row["name"]))
     axes[0].set_xlabel("optimizer steps")
     axes[1].set_xlabel("seconds of training")
     axes[0].set_ylabel("validation loss (nats per token)")
     for axis in axes:
-        axis.grid(alpha=0.3)
         axis.legend()
-    figure.tight_layout()
-    file.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(file, dpi=120)
+    style.save(figure, file)
 
 
 def main():

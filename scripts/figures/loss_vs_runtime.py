@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Loss against the time spent in training, as Fig. 7 of the paper has it.
 
-    .venv/bin/python scripts/loss_vs_runtime.py RUN RUN ... OUT.png
+    .venv/bin/python scripts/figures/loss_vs_runtime.py RUN RUN ... OUT.png
 
 Leaves the picture, and beside it OUT.md, a table that is printed too. Runs are named by their folders (pre_ln, sas_p,
 sas_p_nonorm ... are drawn alike in all pictures); the first one is what the others are compared with. Runs that go on
@@ -11,14 +11,16 @@ import argparse
 import math
 import pathlib
 
-from run_curves import evaluations, median_speed, metrics, style
+import style
+from runs import evaluations, median_speed, metrics
 
 TIME_UNITS = ((7200, 3600, "hours"), (600, 60, "minutes"), (0, 1, "seconds"))  # from so many seconds on, divided by, name
 
 
 class Run:
     def __init__(self, folder):
-        self.name, self.colour, self.dash = style(folder)
+        self.line = style.block(folder.name)
+        self.name = self.line["label"]
         lines = evaluations(folder)
         # A loss that is no number is null in the file: the curve ends there.
         known = [line for line in lines if line["loss"] is not None]
@@ -67,17 +69,11 @@ def table(runs):
 
 
 def picture(runs, file):
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
     longest = max(run.duration for run in runs)
     _, divisor, unit = next(entry for entry in TIME_UNITS if longest >= entry[0])
-    figure, axis = plt.subplots(figsize=(7, 4.6))
+    figure, axis = style.axes()
     for run in runs:
-        axis.plot([s / divisor for s in run.seconds], run.losses, color=run.colour, linestyle=run.dash,
-                  label=run.name + (" (not finite)" if run.diverged else ""))
+        axis.plot([s / divisor for s in run.seconds], run.losses, **run.line | {"label": run.name + (" (not finite)" if run.diverged else "")})
     axis.set_xlabel(f"{unit} of training")
     axis.set_ylabel("validation loss (nats per predicted token)")
     # The first moments, where every loss falls from that of guessing, would squeeze the rest together.
@@ -85,11 +81,8 @@ def picture(runs, file):
     if drawn:
         low, high = min(drawn), max(drawn)
         axis.set_ylim(low - 0.05 * (high - low) - 0.01, high + 0.05 * (high - low) + 0.01)
-    axis.grid(alpha=0.3)
     axis.legend()
-    figure.tight_layout()
-    file.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(file, dpi=140)
+    style.save(figure, file)
 
 
 def main():

@@ -1,0 +1,217 @@
+"""What every figure's script does alike: options, data, training what is missing, and the files that it ends with.
+
+    experiment = Experiment("schedule")                       # reads --scale, --out and --jobs
+    runs = experiment.train({"linear": Spec("sas_p"), ...})   # label -> Run
+    experiment.finish("Linear against cosine decay", rows, verdicts, picture)
+"""
+import argparse
+import concurrent.futures
+import csv
+import dataclasses
+import json
+import math
+import os
+import pathlib
+import signal
+import statistics
+import subprocess
+import sys
+import threading
+
+import yaml
+
+import data
+import style
+from runs import Run
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+SKIPLESS = ROOT / "build/release/skipless"
+SCALES = yaml.safe_load((HERE / "scales.yaml").read_text(encoding="utf-8"))
+
+NOT_FINITE = "not finite"  # of the message that train ends with when a run diverges
+
+
+@dataclasses.dataclass(frozen=True)
+class Spec:
+    """One run: a block of the tables, what differs from the scale's recipe, and for how long."""
+
+    block: str
+    settings: tuple = ()
+    length: str = "short"  # a key of the scale's `steps`
+    seed: int = 0
+    rate: float | None = None  # None: the block's own, from the grid
+
+    def grid(self, rate):
+        return Spec(self.block, length="short", rate=rate)
+
+
+def block_settings(block):
+    """The overrides that make a block of style.BLOCKS out of a config."""
+    if block not in style.BLOCKS:
+        raise ValueError(f"{block} is not one of {', '.join(style.BLOCKS)}")
+    settings = [f"model.block={block.removesuffix('_nonorm')}"]
+    return settings + ["model.norm=none"] if block.endswith("_nonorm") else settings
+
+
+class Experiment:
+    def __init__(self, name, options=()):
+        """`options`: (flag, keywords of add_argument) of those beyond the common ones."""
+        parser = argparse.ArgumentParser(prog=name, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+        parser.add_argument("--scale", choices=SCALES, default="micro", help="what it costs: scripts/figures/scales.yaml")
+        parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("figures"), help="folder of data, runs and pictures")
+        parser.add_argument("--jobs", type=int, help="runs trained side by side; by default the scale's")
+        for flag, keywords in options:
+            parser.add_argument(flag, **keywords)
+        self.arguments = parser.parse_args()
+        self.name, self.scale_name, self.scale = name, self.arguments.scale, SCALES[self.arguments.scale]
+        self.jobs = self.scale["jobs"] if self.arguments.jobs is None else self.arguments.jobs
+        if self.jobs < 1:
+            parser.error(f"--jobs {self.jobs}: at least 1 is needed")
+        self.out = self.arguments.out
+        self.folder = self.out / self.scale_name
+        self.store, self.logs = self.out / "runs", self.out / "logs"
+        self.trained = {}  # label -> Run, of all that the figure asked for
+        self._children, self._lock = set(), threading.Lock()
+        # A run saves a checkpoint and ends when its figure is told to.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
+    # -- training
+
+    def overrides(self, spec):
+        """The arguments of `skipless train` for a Spec, whose rate is known."""
+        return [
+            self.scale["config"], f"data.folder={data.folder(self.out, self.scale['data'])}", *block_settings(spec.block),
+            f"train.steps={self.scale['steps'][spec.length]}", f"train.seed={spec.seed}", f"train.data_seed={spec.seed}",
+            f"train.lr={spec.rate}", *self.scale["settings"], *spec.settings,
+        ]
+
+    def train(self, wanted):
+        """{label: Spec} -> {label: Run}. Trains what the store lacks, grids of rates first."""
+        data.prepare(self.out, self.scale["data"])
+        rates = self.rates({spec.block for spec in wanted.values() if spec.rate is None})
+        known = {label: dataclasses.replace(spec, rate=rates[spec.block]) if spec.rate is None else spec
+                 for label, spec in wanted.items()}
+        runs = self._train_all({label: self.overrides(spec) for label, spec in known.items()})
+        self.trained |= runs
+        return runs
+
+    def grid(self, block):
+        """{rate: validation loss after `short` steps} of a block; one rate alone is not tried out: its loss is None."""
+        rates = self.scale["rates"]
+        if len(rates) == 1:
+            return {rates[0]: None}
+        runs = self._train_all({rate: self.overrides(Spec(block, rate=rate)) for rate in rates})
+        return {rate: run.loss for rate, run in runs.items()}
+
+    def rates(self, blocks):
+        """{block: rate with the lowest loss of its grid}, of blocks in any order."""
+        rates = self.scale["rates"]
+        if len(rates) == 1:
+            return dict.fromkeys(blocks, rates[0])
+        specs = {(block, rate): Spec(block, rate=rate) for block in sorted(blocks) for rate in rates}
+        runs = self._train_all({label: self.overrides(spec) for label, spec in specs.items()})
+        return {block: min(rates, key=lambda rate: runs[block, rate].loss) for block in blocks}
+
+    def spread(self, blocks=("pre_ln", "sas_p")):
+        """Standard error of the difference of two single runs: sqrt(2) times the standard deviation over seeds of the
+        ablations' length, pooled over `blocks`. The tolerance 0.01 where the scale has one seed."""
+        seeds = range(self.scale["seeds"]["reference"])
+        if len(seeds) < 2:
+            return 0.01
+        runs = self.train({f"{block} seed {seed}": Spec(block, seed=seed) for block in blocks for seed in seeds})
+        variances = [statistics.variance(runs[f"{block} seed {seed}"].loss for seed in seeds) for block in blocks]
+        return math.sqrt(2 * statistics.mean(variances))
+
+    def _train_all(self, commands):
+        """{label: arguments of train} -> {label: Run}; equal commands are one run."""
+        folders = {}
+        for label, command in commands.items():
+            where = self.ask(["train", *command, "--store", self.store, "--where"])
+            folders[label] = pathlib.Path(where.strip())
+        unique = {folders[label]: command for label, command in commands.items()}
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            try:
+                ended = dict(zip(unique, pool.map(self._train_one, unique, unique.values())))
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                with self._lock:
+                    for child in self._children:
+                        child.terminate()
+                raise
+        return {label: Run(folder, ended[folder]) for label, folder in folders.items()}
+
+    def _train_one(self, folder, command):
+        """None, or why the run diverged; SystemExit where it failed for another reason."""
+        marker = self.logs / f"{folder.name}.diverged"
+        if marker.is_file():
+            return marker.read_text(encoding="utf-8")
+        self.logs.mkdir(parents=True, exist_ok=True)
+        log = self.logs / f"{folder.name}.log"
+        new = not (folder / "metrics.jsonl").is_file()
+        with open(log, "a", encoding="utf-8") as output:
+            # Ends, with a checkpoint, when this process does.
+            child = subprocess.Popen(["setpriv", "--pdeathsig", "TERM", SKIPLESS, "train", *command, "--store", self.store],
+                                     stdout=output, stderr=output, env=environment())
+            with self._lock:
+                self._children.add(child)
+            code = child.wait()
+            with self._lock:
+                self._children.discard(child)
+        if code == 0:
+            if new:
+                print(f"  {folder.name}: trained", flush=True)
+            return None
+        last = log.read_text(encoding="utf-8", errors="replace").splitlines()[-5:]
+        if code == 1 and any(NOT_FINITE in line for line in last):
+            why = next(line for line in last if NOT_FINITE in line)
+            marker.write_text(why, encoding="utf-8")
+            print(f"  {folder.name}: diverged", flush=True)
+            return why
+        raise SystemExit("\n".join([f"{log}: the run ended with code {code}:", *last]))
+
+    def ask(self, arguments):
+        """Standard output of one call of skipless."""
+        done = subprocess.run([SKIPLESS, "--log-level", "warning", *map(str, arguments)], capture_output=True, text=True,
+                              env=environment(), check=False)
+        if done.returncode != 0:
+            raise SystemExit(f"{self.name}: skipless {arguments[0]} ended with code {done.returncode}:\n{done.stderr.strip()}")
+        return done.stdout
+
+    # -- what a figure ends with
+
+    def finish(self, title, rows, verdicts, picture=None, note=""):
+        """Writes NAME.csv (of `rows`, dictionaries with the same keys), NAME.json and, of `picture`, NAME.png and .pdf;
+        prints the verdicts' lines."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        stem = self.folder / self.name
+        if picture is not None:
+            style.save(picture, stem.with_suffix(".png"), stem.with_suffix(".pdf"))
+        _replace(stem.with_suffix(".csv"), lambda file: _write_csv(file, rows))
+        summary = {
+            "figure": self.name, "title": title, "scale": self.scale_name, "settings": self.scale, "note": note,
+            "verdicts": [dataclasses.asdict(verdict) for verdict in verdicts],
+            "runs": {str(label): run.folder.name for label, run in self.trained.items()},
+        }
+        _replace(stem.with_suffix(".json"), lambda file: json.dump(summary, file, indent=1))
+        for verdict in verdicts:
+            print(verdict.line())
+        print(f"{stem}.{'png, .pdf, ' if picture is not None else ''}.csv and .json are written")
+
+
+def environment():
+    return os.environ | {"OMP_WAIT_POLICY": "passive"}
+
+
+def _write_csv(file, rows):
+    writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+
+
+def _replace(path, write):
+    """Writes a file whole or not at all."""
+    temporary = path.with_name(path.name + ".tmp")
+    with open(temporary, "w", encoding="utf-8", newline="") as file:
+        write(file)
+    temporary.replace(path)
