@@ -12,6 +12,7 @@ packages=(
   libxxhash-dev zlib1g-dev libzstd-dev                                     # checksums, .gz, .zst
   clang-16 libclang-rt-16-dev                                              # where it is missing GCC does, slower
   catch2 shellcheck clang-format-14                                        # tests and style
+  graphviz                                                                 # draws the blocks
 )
 
 say() { printf 'setup: %s\n' "$*"; }

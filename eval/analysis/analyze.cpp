@@ -16,6 +16,7 @@
 
 #include "configs/error.h"
 #include "eval/analysis/attention_entropy.h"
+#include "eval/analysis/distance.h"
 #include "eval/analysis/gains.h"
 #include "eval/analysis/outlier_kurtosis.h"
 #include "eval/analysis/ranks.h"
@@ -37,6 +38,11 @@ Json numbers(const at::Tensor& values) {
   return list;
 }
 
+/// Of the order of square matrices m [.., N, N].
+at::Tensor identity_like(const at::Tensor& m) {
+  return at::eye(m.size(-1), m.options());
+}
+
 Json ranks_json(const at::Tensor& singular) {
   return {{"stable_rank", numbers(stable_rank(singular).mean(0))},
           {"effective_rank", numbers(effective_rank(singular).mean(0))}};
@@ -50,6 +56,7 @@ Json spectra_json(const at::Tensor& m) {
   json["singular_values"] = numbers(singular.mean(0));
   json["eigenvalue_moduli"] = numbers(eigen.abs().mean(0));
   json["eigenvalues"] = {{"real", numbers(at::real(eigen[0]))}, {"imaginary", numbers(at::imag(eigen[0]))}};
+  json["distance_from_identity"] = numbers(relative_distance(m, identity_like(m)).mean(0));
   return json;
 }
 
@@ -81,11 +88,6 @@ class Product {
   at::Tensor product_;
 };
 
-/// ||W - start||_F / ||start||_F
-double distance(const at::Tensor& w, const at::Tensor& start) {
-  return ((w - start).norm() / start.norm()).item<double>();
-}
-
 /// null for the identity, which is no matrix.
 Json projection_json(GainedLinearImpl& projection) {
   if (!projection.has_matrix()) return nullptr;
@@ -94,8 +96,8 @@ Json projection_json(GainedLinearImpl& projection) {
   Json json = {{"stable_rank", numbers(stable_rank(singular))},
                {"effective_rank", numbers(effective_rank(singular))},
                {"singular_values", numbers(singular)},
-               {"distance_from_identity", distance(w, at::eye(w.size(0), w.options()))}};
-  if (projection.w_init().defined()) json["distance_from_init"] = distance(w, projection.w_init());
+               {"distance_from_identity", numbers(relative_distance(w, identity_like(w)))}};
+  if (projection.w_init().defined()) json["distance_from_init"] = numbers(relative_distance(w, projection.w_init()));
   return json;
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares ranks, spectra, similarities, kurtosis and entropies with NumPy on 300 random cases.
+"""Compares ranks, spectra, distances, similarities, kurtosis and entropies with NumPy on 300 random cases.
 
     .venv/bin/python tests/eval/compare_analysis.py build/release/tests/analysis_values
 
@@ -64,6 +64,7 @@ def values_of_matrix(random):
               "stable_rank": numpy.linalg.norm(m, "fro") ** 2 / numpy.linalg.norm(m, 2) ** 2,
               "effective_rank": numpy.exp(-numpy.sum(p * numpy.log(p)))}
     if m.shape[0] == m.shape[1]:
+        wanted["distance_from_identity"] = numpy.linalg.norm(m - numpy.eye(len(m)), "fro") / numpy.sqrt(len(m))
         wanted["eigenvalues"] = numpy.linalg.eigvals(m) / s[0]
     return {"matrix": m.tolist()}, wanted, s[0]
 

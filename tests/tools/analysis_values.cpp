@@ -1,10 +1,11 @@
 // What eval/analysis makes of matrices that stand on standard input, one JSON object a line, for
 // tests/eval/compare_analysis.py:
 //   {"matrix": [[...], ...]}     -> {"singular_values": [...], "stable_rank": S, "effective_rank": E, and, of a square
-//                                    one, "eigenvalues": [[re, im], ...]}
+//                                    one, "distance_from_identity": D and "eigenvalues": [[re, im], ...]}
 //   {"tokens": [[...], ...]}     -> {"token_similarity": S, "token_covariance": C, "outlier_kurtosis": K}
 //   {"attention": [[...], ...], "visible": [...]}  -> {"row_entropy": [...], "entropy_share": H}
 #include <ATen/ops/empty.h>
+#include <ATen/ops/eye.h>
 #include <ATen/ops/imag.h>
 #include <ATen/ops/real.h>
 
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "eval/analysis/attention_entropy.h"
+#include "eval/analysis/distance.h"
 #include "eval/analysis/outlier_kurtosis.h"
 #include "eval/analysis/ranks.h"
 #include "eval/analysis/spectra.h"
@@ -47,6 +49,7 @@ json values_of_matrix(const at::Tensor& m) {
                  {"stable_rank", stable_rank(s).item<double>()},
                  {"effective_rank", effective_rank(s).item<double>()}};
   if (m.size(0) != m.size(1)) return values;
+  values["distance_from_identity"] = relative_distance(m, at::eye(m.size(0), m.options())).item<double>();
   const auto eigen = eigenvalues(m);
   const auto real = list_of(at::real(eigen)), imaginary = list_of(at::imag(eigen));
   for (size_t i = 0; i < real.size(); ++i) values["eigenvalues"].push_back({real[i], imaginary[i]});

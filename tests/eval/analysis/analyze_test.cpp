@@ -89,6 +89,7 @@ TEST_CASE("every block of both kinds is analyzed, each number once a layer and h
               CHECK(of_head.get<double>() <= 7 + 1e-12);
             }
           }
+          CHECK(layer.at(matrix).at("distance_from_identity").size() == 3);
           CHECK(layer.at(matrix).at("singular_values").size() == 3);
           CHECK(layer.at(matrix).at("singular_values")[2].size() == 7);
           CHECK(layer.at(matrix).at("eigenvalue_moduli")[2].size() == 7);
@@ -139,7 +140,8 @@ TEST_CASE("numbers are means over sequences, eigenvalues those of the first one"
     CHECK(both.at(at).get<double>() == near((first.at(at).get<double>() + second.at(at).get<double>()) / 2));
   };
   for (const char* matrix : {"a", "p", "p_without_c"}) {
-    for (const char* number : {"stable_rank/1", "effective_rank/1", "singular_values/1/2", "eigenvalue_moduli/1/2"}) {
+    for (const char* number : {"stable_rank/1", "effective_rank/1", "singular_values/1/2", "eigenvalue_moduli/1/2",
+                               "distance_from_identity/2"}) {
       mean_at((std::string("/layers/1/") + matrix + "/" + number).c_str());
     }
   }
@@ -177,10 +179,11 @@ TEST_CASE("products multiply each layer's mean over heads from the left", "[anal
 TEST_CASE("at its start an SAS model has P = I, A = C and no value matrix but the identity of block 0", "[analysis]") {
   const auto config = test::small_config("sas");
   const auto json = analyze(*fresh(config), test::random_ids(config));
-  double harmonic = 0, logs = 0;
+  double harmonic = 0, logs = 0, from_identity = 0;
   for (int i = 1; i <= 7; ++i) {
     harmonic += 1.0 / i;
     logs += std::log(i) / 7;
+    from_identity += 1 - 1.0 / i;  // row i of C - I, squared: (i - 1)/i^2 + (1 - 1/i)^2
   }
   for (const auto& layer : json.at("layers")) {
     for (int head = 0; head < 3; ++head) {
@@ -188,6 +191,12 @@ TEST_CASE("at its start an SAS model has P = I, A = C and no value matrix but th
       CHECK(layer.at("p").at("effective_rank")[head].get<double>() == near(7));
       CHECK(layer.at("a").at("entropy")[head].get<double>() == near(logs));
       CHECK(layer.at("a").at("entropy_share")[head].get<double>() == near(1));
+      const auto distance = [&](const char* matrix) {
+        return layer.at(matrix).at("distance_from_identity")[head].get<double>();
+      };
+      CHECK(distance("p") == 0);
+      CHECK(distance("a") == near(std::sqrt(from_identity / 7)));
+      CHECK(distance("p_without_c") == near(std::sqrt(harmonic / 7)));  // that of C from 0
       double trace = 0, trace_without_c = 0;
       for (int i = 0; i < 7; ++i) {
         trace += layer.at("a").at("eigenvalues").at("real")[head][i].get<double>();
