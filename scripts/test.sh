@@ -141,8 +141,11 @@ if ! $quick; then
   check "the training step beside peers" .venv/bin/python scripts/bench_peers.py build/release/skipless --layers 1 --width 32 \
     --heads 2 --vocabulary 64 --tokens 256 --rounds 1 --steps 1 --no-compile
   check "texts and pictures of the scripts" .venv/bin/python tests/scripts/text_and_curves_test.py
+  check "scaling law and scaling potential" .venv/bin/python tests/scripts/scaling_test.py
+  check "eigenvalues that the figures find" .venv/bin/python tests/scripts/spectrum_test.py
   check "CUDA kernels for five kinds of cards" scripts/check_cuda_kernels.sh
-  check "shell scripts" shellcheck scripts/*.sh .ci/run
+  check "figures' scripts" .venv/bin/python tests/scripts/figures_test.py build/release/skipless
+  check "shell scripts" shellcheck scripts/*.sh scripts/figures/*.sh .ci/run
   check "one-way includes" .venv/bin/python scripts/check_includes.py
   check "formatting" check_format
 fi

@@ -7,24 +7,27 @@ import sysconfig
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPLESS = ROOT / "build/release/skipless"
+FETCHED = {name: ROOT / "data" / name / "data" for name in ("codeparrot", "pile")}  # by scripts/get_NAME.sh data/NAME
+
+# The interpreter's standard library under a committed tokenizer: a BPE, and for masked language models a WordPiece.
+LIBRARY = {"python": "python_4096", "python_words": "english_8192"}
 
 
 def folder(out, name):
     """Where the tokens of the text `name` are."""
-    return ROOT / "data/codeparrot" if name == "codeparrot" else pathlib.Path(out) / "data" / name
+    return FETCHED.get(name, pathlib.Path(out) / "data" / name)
 
 
 def prepare(out, name):
     """Makes them. What is there is left alone."""
     place = folder(out, name)
-    if name == "python":
-        # The interpreter's standard library under the committed 4,096-token BPE.
+    if name in LIBRARY:
         _run(SKIPLESS, "prepare", sysconfig.get_paths()["stdlib"], "--glob", "*.py", "--exclude", "site-packages",
-             "--exclude", "dist-packages", "--tokenizer", ROOT / "data/tokenizers/python_4096", "--out", place)
+             "--exclude", "dist-packages", "--tokenizer", ROOT / "data/tokenizers" / LIBRARY[name], "--out", place)
     elif name == "english":
         _english(place)
     elif not place.is_dir():
-        sys.exit(f"there is no {place}: scripts/get_{name}.sh makes it, and says how where there is no network")
+        sys.exit(f"there is no {place}: scripts/get_{name}.sh makes it in data/{name}, and says how where there is no network")
 
 
 def _english(place):

@@ -72,23 +72,34 @@ class Experiment:
         self.folder = self.out / self.scale_name
         self.store, self.logs = self.out / "runs", self.out / "logs"
         self.trained = {}  # label -> Run, of all that the figure asked for
-        self._children, self._lock = set(), threading.Lock()
+        self._children, self._lock, self._stopping = set(), threading.Lock(), False
         # A run saves a checkpoint and ends when its figure is told to.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
     # -- training
 
     def overrides(self, spec):
-        """The arguments of `skipless train` for a Spec, whose rate is known."""
-        return [
-            self.scale["config"], f"data.folder={data.folder(self.out, self.scale['data'])}", *block_settings(spec.block),
+        """The arguments of `skipless train` for a Spec, whose rate is known. Its settings replace the scale's."""
+        settings = [
+            f"data.folder={data.folder(self.out, self.scale['data'])}", *block_settings(spec.block),
             f"train.steps={self.scale['steps'][spec.length]}", f"train.seed={spec.seed}", f"train.data_seed={spec.seed}",
             f"train.lr={spec.rate}", *self.scale["settings"], *spec.settings,
         ]
+        return [self.scale["config"], *{setting.partition("=")[0]: setting for setting in settings}.values()]
+
+    def setting(self, key):
+        """The scale's value of a key that its recipe names, "model.d_model"."""
+        for setting in self.scale["settings"]:
+            name, _, value = setting.partition("=")
+            if name == key:
+                return yaml.safe_load(value)
+        value = yaml.safe_load((ROOT / self.scale["config"]).read_text(encoding="utf-8"))
+        for part in key.split("."):
+            value = value[part]
+        return value
 
     def train(self, wanted):
         """{label: Spec} -> {label: Run}. Trains what the store lacks, grids of rates first."""
-        data.prepare(self.out, self.scale["data"])
         rates = self.rates({spec.block for spec in wanted.values() if spec.rate is None})
         known = {label: dataclasses.replace(spec, rate=rates[spec.block]) if spec.rate is None else spec
                  for label, spec in wanted.items()}
@@ -106,6 +117,7 @@ class Experiment:
 
     def rates(self, blocks):
         """{block: rate with the lowest loss of its grid}, of blocks in any order."""
+        data.prepare(self.out, self.scale["data"])
         rates = self.scale["rates"]
         if len(rates) == 1:
             return dict.fromkeys(blocks, rates[0])
@@ -123,41 +135,43 @@ class Experiment:
         variances = [statistics.variance(runs[f"{block} seed {seed}"].loss for seed in seeds) for block in blocks]
         return math.sqrt(2 * statistics.mean(variances))
 
-    def _train_all(self, commands):
+    def train_commands(self, commands, jobs):
+        """{label: arguments of `skipless train`} -> {label: Run}, for runs by a recipe of their own."""
+        runs = self._train_all(commands, jobs)
+        self.trained |= runs
+        return runs
+
+    def _train_all(self, commands, jobs=None):
         """{label: arguments of train} -> {label: Run}; equal commands are one run."""
         folders = {}
         for label, command in commands.items():
             where = self.ask(["train", *command, "--store", self.store, "--where"])
             folders[label] = pathlib.Path(where.strip())
         unique = {folders[label]: command for label, command in commands.items()}
-        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+        ended = dict(zip(unique, self.side_by_side(lambda item: self._train_one(*item), unique.items(), jobs)))
+        return {label: Run(folder, ended[folder]) for label, folder in folders.items()}
+
+    def side_by_side(self, function, items, jobs=None):
+        """[function(item), ...], `jobs` at a time. Where one fails, what skipless does for the others is stopped."""
+        with concurrent.futures.ThreadPoolExecutor(jobs or self.jobs) as pool:
             try:
-                ended = dict(zip(unique, pool.map(self._train_one, unique, unique.values())))
+                return list(pool.map(function, items))
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 with self._lock:
+                    self._stopping = True
                     for child in self._children:
                         child.terminate()
                 raise
-        return {label: Run(folder, ended[folder]) for label, folder in folders.items()}
 
     def _train_one(self, folder, command):
         """None, or why the run diverged; SystemExit where it failed for another reason."""
         marker = self.logs / f"{folder.name}.diverged"
         if marker.is_file():
             return marker.read_text(encoding="utf-8")
-        self.logs.mkdir(parents=True, exist_ok=True)
         log = self.logs / f"{folder.name}.log"
         new = not (folder / "metrics.jsonl").is_file()
-        with open(log, "a", encoding="utf-8") as output:
-            # Ends, with a checkpoint, when this process does.
-            child = subprocess.Popen(["setpriv", "--pdeathsig", "TERM", SKIPLESS, "train", *command, "--store", self.store],
-                                     stdout=output, stderr=output, env=environment())
-            with self._lock:
-                self._children.add(child)
-            code = child.wait()
-            with self._lock:
-                self._children.discard(child)
+        code = self.call(["train", *command, "--store", self.store], log)
         if code == 0:
             if new:
                 print(f"  {folder.name}: trained", flush=True)
@@ -169,6 +183,22 @@ class Experiment:
             print(f"  {folder.name}: diverged", flush=True)
             return why
         raise SystemExit("\n".join([f"{log}: the run ended with code {code}:", *last]))
+
+    def call(self, arguments, log):
+        """The exit code of skipless, whose output goes to the end of the file `log`."""
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with open(log, "a", encoding="utf-8") as output:
+            with self._lock:
+                if self._stopping:
+                    raise SystemExit(f"{self.name}: stopped")
+                # Ends, with a checkpoint, when this process does.
+                child = subprocess.Popen(["setpriv", "--pdeathsig", "TERM", SKIPLESS, *arguments], stdout=output,
+                                         stderr=output, env=environment())
+                self._children.add(child)
+            code = child.wait()
+            with self._lock:
+                self._children.discard(child)
+        return code
 
     def ask(self, arguments):
         """Standard output of one call of skipless."""
@@ -196,7 +226,7 @@ class Experiment:
         _replace(stem.with_suffix(".json"), lambda file: json.dump(summary, file, indent=1))
         for verdict in verdicts:
             print(verdict.line())
-        print(f"{stem}.{'png, .pdf, ' if picture is not None else ''}.csv and .json are written")
+        print(f"{stem}{'.png, .pdf, ' if picture is not None else ''}.csv and .json are written")
 
 
 def environment():

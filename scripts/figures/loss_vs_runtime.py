@@ -17,16 +17,16 @@ from runs import evaluations, median_speed, metrics
 TIME_UNITS = ((7200, 3600, "hours"), (600, 60, "minutes"), (0, 1, "seconds"))  # from so many seconds on, divided by, name
 
 
-class Run:
-    def __init__(self, folder):
-        self.line = style.block(folder.name)
+class Curve:
+    def __init__(self, folder, block=None, diverged=False):
+        self.line = style.block(block or folder.name)
         self.name = self.line["label"]
         lines = evaluations(folder)
         # A loss that is no number is null in the file: the curve ends there.
         known = [line for line in lines if line["loss"] is not None]
         self.seconds = [line["seconds"] for line in known]
         self.losses = [line["loss"] for line in known]
-        self.diverged = len(known) < len(lines)
+        self.diverged = diverged or len(known) < len(lines)
         self.steps, self.tokens = lines[-1]["step"], lines[-1]["tokens"]
         self.duration = lines[-1]["seconds"]
         recorded = metrics(folder)
@@ -39,7 +39,7 @@ class Run:
     def seconds_to(self, loss):
         """When the curve first is at `loss` or below, on straight lines between evaluations; None: never."""
         for i, value in enumerate(self.losses):
-            if value > loss:
+            if not value <= loss:
                 continue
             if i == 0:
                 return self.seconds[0]
@@ -68,7 +68,7 @@ def table(runs):
     return "\n".join(lines)
 
 
-def picture(runs, file):
+def draw(runs):
     longest = max(run.duration for run in runs)
     _, divisor, unit = next(entry for entry in TIME_UNITS if longest >= entry[0])
     figure, axis = style.axes()
@@ -82,7 +82,7 @@ def picture(runs, file):
         low, high = min(drawn), max(drawn)
         axis.set_ylim(low - 0.05 * (high - low) - 0.01, high + 0.05 * (high - low) + 0.01)
     axis.legend()
-    style.save(figure, file)
+    return figure
 
 
 def main():
@@ -92,10 +92,10 @@ def main():
     arguments = parser.parse_args()
     if arguments.out.suffix != ".png":
         parser.error(f"'{arguments.out}' does not end in .png: the picture comes last")
-    runs = [Run(folder) for folder in arguments.runs]
+    runs = [Curve(folder) for folder in arguments.runs]
     text = table(runs)
     print(text)
-    picture(runs, arguments.out)
+    style.save(draw(runs), arguments.out)
     arguments.out.with_suffix(".md").write_text(text + "\n", encoding="utf-8")
 
 

@@ -29,6 +29,16 @@ def median_speed(lines):
     return statistics.median(speeds[1:] or speeds)
 
 
+def best(tried):
+    """(rate, Run) with the lowest loss of {rate: Run}."""
+    return min(tried.items(), key=lambda item: item[1].loss)
+
+
+def each_rate(tried):
+    """{rate: Run} as a text."""
+    return " ".join(f"{rate:g}:{run.loss:.4f}" for rate, run in tried.items())
+
+
 class Run:
     """One run in the store. `diverged`: why it could not be trained to its end, or None."""
 

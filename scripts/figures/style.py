@@ -1,4 +1,6 @@
 """How every picture looks: one colour and one dash for each block, everywhere."""
+import math
+
 import matplotlib
 
 matplotlib.use("Agg")
@@ -9,8 +11,8 @@ BLOCKS = {
     "pre_ln": ("Pre-LN", "#000000", "-"),
     "parallel": ("parallel", "#E69F00", "--"),
     "v_skipinit": ("V-SkipInit (Eq. 4)", "#D55E00", "-."),
-    "sas": ("SAS", "#009E73", "--"),
-    "sas_p": ("SAS-P", "#0072B2", "-"),
+    "sas": ("SAS", "#009E73", (0, (6, 1.5))),
+    "sas_p": ("SAS-P", "#0072B2", (0, (12, 1.5))),
     "sas_p_nonorm": ("SAS-P without norm", "#CC79A7", ":"),
 }
 # What is no block of these (a setting of one): in this order, after the block that it is compared with.
@@ -39,9 +41,10 @@ def block(name):
     return {"label": label, "color": colour, "linestyle": dash}
 
 
-def setting(index, label):
-    """Keywords of plot() for the index-th setting that a picture compares."""
-    colour, dash = SETTINGS[index % len(SETTINGS)]
+def setting(index, label, beside=None):
+    """Keywords of plot() for the index-th setting that a picture compares; `beside`: a block drawn too, whose colour is left out."""
+    free = [look for look in SETTINGS if beside is None or look[0] != BLOCKS[beside][1]]
+    colour, dash = free[index % len(free)]
     return {"label": label, "color": colour, "linestyle": dash}
 
 
@@ -53,6 +56,20 @@ def axes(rows=1, columns=1, width=5.6, height=3.8, **options):
 def paper_value(axis, value, text):
     """A horizontal line at a number of the paper."""
     axis.axhline(value, label=text, **PAPER_LINE)
+
+
+def curve(axis, points, **line):
+    """A line through (x, y); where they are few, each is marked."""
+    x, y = zip(*points) if points else ((), ())
+    axis.plot(x, y, marker="o" if len(points) <= 20 else None, markersize=3, **line)
+
+
+def losses(axis, x, values, **line):
+    """Losses at the end of runs, of which one that diverged is a cross at the upper edge."""
+    [drawn] = axis.plot(x, [value if math.isfinite(value) else math.nan for value in values], marker="o", markersize=4, **line)
+    diverged = [position for position, value in zip(x, values) if not math.isfinite(value)]
+    height = 0.98 - 0.02 * len(axis.lines)  # crosses of several lines lie below each other
+    axis.plot(diverged, [height] * len(diverged), "x", color=drawn.get_color(), transform=axis.get_xaxis_transform())
 
 
 def save(figure, *files):

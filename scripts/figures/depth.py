@@ -1,0 +1,77 @@
+"""Fig. 6: 18 against 72 layers for Pre-LN, V-SkipInit, SAS and SAS-P, with a feed-forward of twice the width."""
+import math
+
+import style
+import verdict
+from experiment import Experiment, Spec
+from runs import best, each_rate
+
+BLOCKS = ("pre_ln", "v_skipinit", "sas", "sas_p")
+# The paper trains all at one rate, but V-SkipInit at 0.3 of it with 18 layers and at 0.1 with 72: it gets the best of these.
+FACTORS = {"v_skipinit": (1, 0.3, 0.1)}
+
+
+def spec(experiment, block, n_layer, rate):
+    steps = experiment.scale["steps"]["depth"]
+    settings = (f"model.n_layer={n_layer}", f"model.d_ff={2 * experiment.setting('model.d_model')}",
+                f"train.eval_every={max(1, min(experiment.setting('train.eval_every'), steps // 4))}")
+    if block != "pre_ln":  # 0.2 at 18 layers and 0.1 at 72, as in the paper
+        settings += (f"model.{block}.beta_ff.init={0.1 * math.sqrt(72 / n_layer):.4f}",)
+    return Spec(block, settings, length="depth", rate=rate)
+
+
+def draw(depths, runs):
+    figure, axes = style.axes(1, 3, width=4.2, sharey=True)
+    for axis, n_layer in zip(axes, depths):
+        for block in BLOCKS:
+            style.curve(axis, runs[block, n_layer].curve(), **style.block(block))
+        axis.set_title(f"{n_layer} layers")
+        axis.set_xlabel("optimizer steps")
+    for block in BLOCKS:
+        style.losses(axes[2], depths, [runs[block, n_layer].loss for n_layer in depths], **style.block(block))
+    axes[2].set_title("at the end")
+    axes[2].set_xscale("log")
+    axes[2].set_xticks(depths, map(str, depths))
+    axes[2].minorticks_off()
+    axes[2].set_xlabel("layers")
+    axes[0].set_ylabel("validation loss (nats per token)")
+    axes[0].legend()
+    return figure
+
+
+def verdicts(loss, shallow, deep, error):
+    found = [verdict.at_most(f"{style.name_of(block)} follows Pre-LN at {deep} layers", "follows",
+                             loss[block, deep] - loss["pre_ln", deep], error) for block in ("sas", "sas_p")]
+    found += [verdict.above(f"{style.name_of(block)} gains by {deep} instead of {shallow} layers", "gains",
+                            loss[block, shallow] - loss[block, deep], error) for block in ("pre_ln", "sas", "sas_p")]
+    return found + [
+        verdict.above(f"V-SkipInit is worse with {deep} than with {shallow} layers", "worse",
+                      loss["v_skipinit", deep] - loss["v_skipinit", shallow], error),
+        verdict.above(f"V-SkipInit is further behind Pre-LN at {deep} layers", "further behind",
+                      loss["v_skipinit", deep] - loss["pre_ln", deep] - loss["v_skipinit", shallow] + loss["pre_ln", shallow],
+                      math.sqrt(2) * error),
+    ]
+
+
+def main():
+    experiment = Experiment("depth")
+    depths = experiment.scale["depths"]
+    rates = experiment.rates(BLOCKS)
+    trained = experiment.train({(block, n_layer, rate): spec(experiment, block, n_layer, rate)
+                                for block in BLOCKS for n_layer in depths
+                                for rate in (round(factor * rates[block], 8) for factor in FACTORS.get(block, (1,)))})
+    runs, rows = {}, []
+    for block in BLOCKS:
+        for n_layer in depths:
+            tried = {rate: run for (of, layers, rate), run in trained.items() if (of, layers) == (block, n_layer)}
+            rate, run = best(tried)
+            runs[block, n_layer] = run
+            rows.append({"block": block, "layers": n_layer, "rate": rate, "validation loss": round(run.loss, 4),
+                         "each rate": each_rate(tried), "parameters": run.parameters})
+    loss = {key: run.loss for key, run in runs.items()}
+    experiment.finish("18 against 72 layers", rows, verdicts(loss, *depths, experiment.spread()), draw(depths, runs),
+                      note="the error is that of 18 layers at the ablations' length")
+
+
+if __name__ == "__main__":
+    main()
