@@ -38,7 +38,8 @@ def draw(runs, error):
                (lambda run: run.parameters / first.parameters, "parameters / Pre-LN's", "{:.3f}"))
     for axis, (value, label, form) in zip(axes, columns):
         values = [value(run) for run in runs.values()]
-        bars = axis.barh(list(runs), values, color="#0072B2", height=0.6, xerr=[0, *[error] * (len(values) - 1)] if axis is axes[0] else None)
+        errors = [0, *[error] * (len(values) - 1)] if axis is axes[0] else None
+        bars = axis.barh(list(runs), values, color="#0072B2", height=0.6, xerr=errors)
         axis.bar_label(bars, [form.format(number) for number in values], padding=3)
         axis.set_xlabel(label)
         axis.margins(x=0.2)

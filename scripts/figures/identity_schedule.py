@@ -41,23 +41,27 @@ def distances(experiment, specs, runs):
             for key, found in zip(wanted, experiment.side_by_side(analyze, wanted))}
 
 
-def entropies(run, context_length):
-    """(step, entropy of A over all layers and heads as a share of that of uniform attention)"""
-    uniform = statistics.mean(math.log(i + 1) for i in range(context_length))
-    return [(line["step"], statistics.mean(value for heads in line["entropy"].values() for value in heads) / uniform)
-            for line in run.of_kind("layers")]
+def entropies(experiment, runs):
+    """{(block, schedule, step): entropy of A, the mean over layers and heads, as a share of that of uniform attention}"""
+    uniform = statistics.mean(math.log(i + 1) for i in range(experiment.setting("model.context_length")))
+    return {(*key, line["step"]): statistics.mean(value for heads in line["entropy"].values() for value in heads) / uniform
+            for key, run in runs.items() for line in run.of_kind("layers")}
 
 
-def draw(experiment, runs, distance):
+def of_run(values, key):
+    """[(step, value), ...] of {(block, schedule, step): value}"""
+    return [(step, value) for (*which, step), value in values.items() if tuple(which) == key]
+
+
+def draw(runs, distance, entropy):
     figure, axes = style.axes(3, len(BLOCKS), width=4.6, height=2.8, sharex=True, sharey="row")
     for column, block in enumerate(BLOCKS):
         for index, schedule in enumerate(SCHEDULES):
             line = style.block(block) | {"label": schedule} if index == 0 else style.setting(index - 1, schedule)
-            run = runs[block, schedule]
-            points = {step: statistics.mean(layers) for (of, name, step), layers in distance.items() if (of, name) == (block, schedule)}
-            style.curve(axes[0][column], run.curve(), **line)
-            style.curve(axes[1][column], list(points.items()), **line)
-            style.curve(axes[2][column], entropies(run, experiment.setting("model.context_length")), **line)
+            key = block, schedule
+            style.curve(axes[0][column], runs[key].curve(), **line)
+            style.curve(axes[1][column], [(step, statistics.mean(layers)) for step, layers in of_run(distance, key)], **line)
+            style.curve(axes[2][column], of_run(entropy, key), **line)
         axes[0][column].set_title(style.name_of(block))
         axes[0][column].legend(title="fade of the identity")
         axes[2][column].set_xlabel("optimizer steps")
@@ -85,11 +89,14 @@ def main():
              for block in BLOCKS for schedule in SCHEDULES}
     runs = experiment.train(specs)
     distance = distances(experiment, specs, runs)
-    rows = [{"block": block, "fade": schedule, "step": step, "distance of P from I": round(statistics.mean(layers), 5),
-             "distance in each layer": " ".join(f"{value:.4g}" for value in layers),
-             "loss at the end": round(runs[block, schedule].loss, 4)}
-            for (block, schedule, step), layers in distance.items()]
-    experiment.finish("Identity start and its fade", rows, verdicts(experiment, runs, distance), draw(experiment, runs, distance))
+    entropy = entropies(experiment, runs)
+    rows = [{"block": key[0], "fade": key[1], "loss at the end": round(run.loss, 4), "step": step,
+             "distance of P from I": round(statistics.mean(distance[*key, step]), 5) if (*key, step) in distance else "",
+             "distance in each layer": " ".join(f"{value:.4g}" for value in distance.get((*key, step), ())),
+             "entropy of A / uniform": round(entropy[*key, step], 5) if (*key, step) in entropy else ""}
+            for key, run in runs.items()
+            for step in sorted({step for step, _ in of_run(distance, key) + of_run(entropy, key)})]
+    experiment.finish("Identity start and its fade", rows, verdicts(experiment, runs, distance), draw(runs, distance, entropy))
 
 
 if __name__ == "__main__":
