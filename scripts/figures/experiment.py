@@ -68,7 +68,10 @@ class Experiment:
         self.jobs = self.scale["jobs"] if self.arguments.jobs is None else self.arguments.jobs
         if self.jobs < 1:
             parser.error(f"--jobs {self.jobs}: at least 1 is needed")
-        self.out = self.arguments.out
+        # A run's key is made of its config, and so of the path of its data: however that folder is given, it has one name.
+        self.out = self.arguments.out.resolve()
+        if self.out.is_relative_to(ROOT):
+            self.out = self.out.relative_to(ROOT)
         self.folder = self.out / self.scale_name
         self.store, self.logs = self.out / "runs", self.out / "logs"
         self.trained = {}  # label -> Run, of all that the figure asked for
