@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds everything with warnings as errors, and runs every check of the project.
-# Usage: scripts/test.sh           all of it: 14 minutes on two cores from nothing, half of that when all is built
+# Usage: scripts/test.sh           all of it: a quarter of an hour on two cores from nothing, a third of that when all is built
 #        scripts/test.sh --quick   the unit tests alone, without what starts programs or reads megabytes of text
 # Reference material is read from SKIPLESS_SHARED (default: ../shared), parity cases from SKIPLESS_PARITY (default: parity/
 # in it); what needs them says 'skipped' where they are absent.
