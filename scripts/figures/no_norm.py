@@ -50,7 +50,8 @@ def draw(tried, rms):
 def main():
     experiment = Experiment("no_norm")
     rates = experiment.scale["rates"]
-    rates = [*rates, round(rates[-1] * 10 / 3, 4)]  # one more, to see where training breaks
+    if len(rates) == 1:
+        rates = [rates[0], 3 * rates[0]]  # one more, to see where training breaks
     specs = {(name, rate): Spec(spec.block, spec.settings, rate=rate) for name, spec in SPECS.items() for rate in rates}
     trained = experiment.train(specs)
     tried = {name: {rate: trained[name, rate] for rate in rates} for name in SPECS}
