@@ -95,8 +95,9 @@ void add_eval(CLI::App& app) {
   auto* split = command->add_option("--split", options->split, "Which shard")
                     ->check(CLI::IsMember({"validation", "train"}))
                     ->capture_default_str();
-  auto* tokens = command->add_option("--tokens", options->tokens, "Only the first tokens of the shard; default: all")
-                     ->check(CLI::Range(int64_t{1}, int64_t{1} << 60));
+  auto* tokens =
+      command->add_option("--tokens", options->tokens, "Only so many tokens, evenly over the shard; default: all")
+          ->check(CLI::Range(int64_t{1}, int64_t{1} << 60));
   add_run_options(*command, options->run);
   command->add_flag("--json", options->json, "Print one JSON object");
   add_eval_text_options(*command, options->text, {data, split, tokens});

@@ -68,7 +68,8 @@ std::int64_t EvaluationBatches::rows(std::int64_t index) const {
 void EvaluationBatches::batch(std::int64_t index, std::span<std::int64_t> out) const {
   assert(static_cast<std::int64_t>(out.size()) == rows(index) * chunk_length());
   for (std::int64_t row = 0; row < rows(index); ++row) {
-    table_.copy(index * batch_size_ + row,
+    const std::int64_t chunk = (index * batch_size_ + row) * table_.size() / chunks_;
+    table_.copy(chunk,
                 out.subspan(static_cast<std::size_t>(row * chunk_length()), static_cast<std::size_t>(chunk_length())));
   }
 }

@@ -41,7 +41,9 @@ class ChunkBatches {
   bool shuffle_;
 };
 
-/// The first chunks of a shard, in order, each once; the last batch may be shorter.
+/// Chunks of a shard in order, each at most once and always the same ones; the last batch may be shorter. Where not all
+/// are wanted they lie evenly over the shard, whose neighbours are alike: n of N chunks are those with the numbers
+/// i*N/n, rounded down.
 class EvaluationBatches {
  public:
   /// At most `max_tokens` tokens' whole chunks. UserError when the shard has no chunk, or max_tokens is below one

@@ -68,6 +68,12 @@ check_plain_cases() {
   mkdir "$results/plain" && "$tests/parity" tests/reference/parity --plain "$results/plain" >/dev/null &&
     diff -r "$results/plain" tests/reference/device && echo "the same bytes"
 }
+check_figures() { # the cheapest ones, and the page of them
+  for name in blocks rates schedule; do
+    .venv/bin/python "scripts/figures/$name.py" --scale smoke --out "$results/figures" || return 1
+  done
+  .venv/bin/python scripts/figures/report.py --scale smoke --out "$results/figures"
+}
 check_broken_files() {
   scripts/build.sh release sanitized_readers && "$tests/sanitized_readers"
 }
@@ -145,6 +151,7 @@ if ! $quick; then
   check "eigenvalues that the figures find" .venv/bin/python tests/scripts/spectrum_test.py
   check "CUDA kernels for five kinds of cards" scripts/check_cuda_kernels.sh
   check "figures' scripts" .venv/bin/python tests/scripts/figures_test.py build/release/skipless
+  check "three figures at scale smoke" check_figures
   check "shell scripts" shellcheck scripts/*.sh scripts/figures/*.sh .ci/run
   check "one-way includes" .venv/bin/python scripts/check_includes.py
   check "formatting" check_format

@@ -57,7 +57,8 @@ void TrainConfig::keys(Schema& s) {
   s.key("seed", seed, Range<int64_t>::at_least(0), "of the model's initial values");
   s.key("data_seed", data_seed, Range<int64_t>::at_least(0), "of the order of the training data");
   s.key("eval_every", eval_every, every, "steps between evaluations, and one at the end; 0: none");
-  s.key("eval_tokens", eval_tokens, count, "validation tokens of an evaluation: always the first ones");
+  s.key("eval_tokens", eval_tokens, count,
+        "validation tokens of an evaluation: always the same, evenly over the shard");
   s.key("save_every", save_every, every, "steps between checkpoints, and one at the end; 0: at the end alone");
   s.key("keep_checkpoints", keep_checkpoints, Range<int64_t>::between(1, 1'000'000),
         "newest checkpoints that are kept, beside the best one");

@@ -195,7 +195,7 @@ TEST_CASE("without shuffling, chunks come in order and start anew", "[chunks]") 
   CHECK(items(batches, 8) == std::vector<std::int64_t>{0, 4, 8, 12, 16, 0, 4, 8});
 }
 
-TEST_CASE("evaluation sees the first chunks once, the last batch shorter", "[chunks]") {
+TEST_CASE("evaluation sees chunks evenly over the shard once, the last batch shorter", "[chunks]") {
   const TemporaryFolder folder;
   const TokenShard shard = counting_shard(folder, {12, 3, 9, 8});  // chunks of 4: 0 4 8 15 19 24 28
   const auto starts = [](const EvaluationBatches& batches) {
@@ -213,7 +213,9 @@ TEST_CASE("evaluation sees the first chunks once, the last batch shorter", "[chu
   CHECK(all.rows(0) == 3);
   CHECK(all.rows(2) == 1);
   CHECK(starts(all) == std::vector<std::int64_t>{0, 4, 8, 15, 19, 24, 28});
-  CHECK(starts(EvaluationBatches(shard, 4, 3, 23)) == std::vector<std::int64_t>{0, 4, 8, 15, 19});
+  CHECK(starts(EvaluationBatches(shard, 4, 3, 23)) == std::vector<std::int64_t>{0, 4, 8, 19, 24});  // 0 1 2 4 5 of 7
+  CHECK(starts(EvaluationBatches(shard, 4, 2, 23)) == starts(EvaluationBatches(shard, 4, 3, 23)));
+  CHECK(starts(EvaluationBatches(shard, 4, 3, 4)) == std::vector<std::int64_t>{0});
   CHECK(EvaluationBatches(shard, 4, 100, 1000).rows(0) == 7);
   CHECK_THAT(user_error_of([&] { EvaluationBatches(shard, 4, 3, 3); }),
              Contains("3 tokens is less than one chunk of 4"));

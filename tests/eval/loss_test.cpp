@@ -83,9 +83,9 @@ TEST_CASE("every token weighs the same whatever the batch size, the last batch i
     CHECK(result.sum == Approx(sum).epsilon(1e-13));
     CHECK(result.tokens == 10 * (kChunk - 1));
   }
-  const auto first = evaluate_loss(*gpt, EvaluationBatches(shard, kChunk, 4, 2 * kChunk + 1), at::kCPU);
-  CHECK(first.tokens == 2 * (kChunk - 1));
-  CHECK(first.sum == Approx(chunk_losses[0] + chunk_losses[1]).epsilon(1e-13));
+  const auto some = evaluate_loss(*gpt, EvaluationBatches(shard, kChunk, 4, 2 * kChunk + 1), at::kCPU);
+  CHECK(some.tokens == 2 * (kChunk - 1));
+  CHECK(some.sum == Approx(chunk_losses[0] + chunk_losses[5]).epsilon(1e-13));
 }
 
 TEST_CASE("evaluation leaves the model in training mode, and without gradients", "[loss]") {
