@@ -305,7 +305,7 @@ sys.path.insert(0, {figures!r})
 import data, experiment
 experiment.SKIPLESS = data.SKIPLESS = pathlib.Path({program!r})
 tiny = experiment.Experiment("tiny")
-runs = tiny.train({{seed: experiment.Spec("sas_p", ("train.steps=60", "train.save_every=5", "train.log_every=1"), seed=seed)
+runs = tiny.train({{seed: experiment.Spec("sas_p", ("train.steps=60", "train.save_every=5", "train.log_every=1"), seed=seed, rate=1e-3)
                    for seed in range(3)}})
 tiny.finish("Tiny", [{{"seed": seed, "loss": run.loss}} for seed, run in runs.items()], [])
 """
