@@ -11,9 +11,7 @@ PAPER_START = 0.1
 def draw(losses):
     figure, axis = style.axes()
     style.losses(axis, STARTS, losses.values(), **style.block(BLOCK))
-    axis.set_xscale("log")
-    axis.set_xticks(STARTS, map(str, STARTS))
-    axis.minorticks_off()
+    style.log_axis(axis, STARTS)
     axis.set_xlabel(r"$\beta_{FF}$ at the start")
     axis.set_ylabel("validation loss at the end (nats per token)")
     axis.legend()

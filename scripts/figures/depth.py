@@ -30,9 +30,7 @@ def draw(depths, runs):
     for block in BLOCKS:
         style.losses(axes[2], depths, [runs[block, n_layer].loss for n_layer in depths], **style.block(block))
     axes[2].set_title("at the end")
-    axes[2].set_xscale("log")
-    axes[2].set_xticks(depths, map(str, depths))
-    axes[2].minorticks_off()
+    style.log_axis(axes[2], depths)
     axes[2].set_xlabel("layers")
     axes[0].set_ylabel("validation loss (nats per token)")
     axes[0].legend()

@@ -11,6 +11,7 @@ import style
 import verdict
 from energy import find_meter
 from experiment import SKIPLESS, Experiment, block_settings, environment
+from files import replace_file
 
 PAPER_SIZES = {"GPT 18 x 768": "configs/codeparrot.yaml", "BERT 16 x 768": "configs/bert_crammed.yaml"}
 PAPER_MILLIONS = {("GPT 18 x 768", "pre_ln"): 167, ("GPT 18 x 768", "sas_p"): 146, ("BERT 16 x 768", "pre_ln"): 120,
@@ -45,9 +46,7 @@ def kept(experiment, command, measure):
     if not file.is_file():
         content = {"command": command, "version": version, "processor": processor(), "result": measure()}
         file.parent.mkdir(parents=True, exist_ok=True)
-        temporary = file.with_suffix(".tmp")
-        temporary.write_text(json.dumps(content, indent=1), encoding="utf-8")
-        temporary.replace(file)
+        replace_file(file, lambda output: json.dump(content, output, indent=1))
         print(f"  {' '.join(command)}: measured", flush=True)
     return json.loads(file.read_text(encoding="utf-8"))["result"]
 

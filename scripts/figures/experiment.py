@@ -22,6 +22,7 @@ import yaml
 
 import data
 import style
+from files import replace_file
 from runs import Run
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -41,9 +42,6 @@ class Spec:
     length: str = "short"  # a key of the scale's `steps`
     seed: int = 0
     rate: float | None = None  # None: the block's own, from the grid
-
-    def grid(self, rate):
-        return Spec(self.block, length="short", rate=rate)
 
 
 def block_settings(block):
@@ -75,6 +73,7 @@ class Experiment:
         self.folder = self.out / self.scale_name
         self.store, self.logs = self.out / "runs", self.out / "logs"
         self.trained = {}  # label -> Run, of all that the figure asked for
+        self._grids = {}  # block -> losses of its grid, of those that were asked for
         self._children, self._lock, self._stopping = set(), threading.Lock(), False
         # A run saves a checkpoint and ends when its figure is told to.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -110,23 +109,20 @@ class Experiment:
         self.trained |= runs
         return runs
 
-    def grid(self, block):
-        """{rate: validation loss after `short` steps} of a block; one rate alone is not tried out: its loss is None."""
-        rates = self.scale["rates"]
-        if len(rates) == 1:
-            return {rates[0]: None}
-        runs = self._train_all({rate: self.overrides(Spec(block, rate=rate)) for rate in rates})
-        return {rate: run.loss for rate, run in runs.items()}
-
-    def rates(self, blocks):
-        """{block: rate with the lowest loss of its grid}, of blocks in any order."""
+    def grids(self, blocks):
+        """{block: {rate: validation loss after `short` steps}}; one rate alone is not tried out: its loss is None."""
         data.prepare(self.out, self.scale["data"])
         rates = self.scale["rates"]
         if len(rates) == 1:
-            return dict.fromkeys(blocks, rates[0])
-        specs = {(block, rate): Spec(block, rate=rate) for block in sorted(blocks) for rate in rates}
-        runs = self._train_all({label: self.overrides(spec) for label, spec in specs.items()})
-        return {block: min(rates, key=lambda rate: runs[block, rate].loss) for block in blocks}
+            return {block: {rates[0]: None} for block in blocks}
+        new = [block for block in sorted(blocks) if block not in self._grids]
+        runs = self._train_all({(block, rate): self.overrides(Spec(block, rate=rate)) for block in new for rate in rates})
+        self._grids |= {block: {rate: runs[block, rate].loss for rate in rates} for block in new}
+        return {block: self._grids[block] for block in blocks}
+
+    def rates(self, blocks):
+        """{block: rate with the lowest loss of its grid}"""
+        return {block: min(losses, key=losses.get) for block, losses in self.grids(blocks).items()}
 
     def spread(self, blocks=("pre_ln", "sas_p")):
         """Standard error of the difference of two single runs: sqrt(2) times the standard deviation over seeds of the
@@ -220,13 +216,13 @@ class Experiment:
         stem = self.folder / self.name
         if picture is not None:
             style.save(picture, stem.with_suffix(".png"), stem.with_suffix(".pdf"))
-        _replace(stem.with_suffix(".csv"), lambda file: _write_csv(file, rows))
+        replace_file(stem.with_suffix(".csv"), lambda file: _write_csv(file, rows))
         summary = {
             "figure": self.name, "title": title, "scale": self.scale_name, "settings": self.scale, "note": note,
             "verdicts": [dataclasses.asdict(verdict) for verdict in verdicts],
             "runs": {str(label): run.folder.name for label, run in self.trained.items()},
         }
-        _replace(stem.with_suffix(".json"), lambda file: json.dump(summary, file, indent=1))
+        replace_file(stem.with_suffix(".json"), lambda file: json.dump(summary, file, indent=1))
         for verdict in verdicts:
             print(verdict.line())
         print(f"{stem}{'.png, .pdf, ' if picture is not None else ''}.csv and .json are written")
@@ -240,11 +236,3 @@ def _write_csv(file, rows):
     writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-
-
-def _replace(path, write):
-    """Writes a file whole or not at all."""
-    temporary = path.with_name(path.name + ".tmp")
-    with open(temporary, "w", encoding="utf-8", newline="") as file:
-        write(file)
-    temporary.replace(path)

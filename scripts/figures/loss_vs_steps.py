@@ -63,7 +63,6 @@ def main():
         "validation loss": round(statistics.mean(run.loss for run in seeds), 4),
         "minus Pre-LN": round(statistics.mean(run.loss for run in seeds) - statistics.mean(run.loss for run in runs["pre_ln"]), 4),
         "each seed": " ".join(f"{run.loss:.4f}" for run in seeds),
-        "grid": " ".join(f"{rate:g}:{'' if loss is None else format(loss, '.4f')}" for rate, loss in experiment.grid(block).items()),
         "parameters": seeds[0].parameters, "tokens/s": round(seeds[0].speed), "seconds": round(seeds[0].seconds),
     } for block, seeds in runs.items()]
     experiment.finish("Loss against steps and time", rows, verdicts(experiment, runs), draw(runs))

@@ -12,9 +12,7 @@ def draw(rates, grids):
     figure, axis = style.axes()
     for block, losses in grids.items():
         style.losses(axis, rates, losses.values(), **style.block(block))
-    axis.set_xscale("log")
-    axis.set_xticks(rates, [f"{rate:g}" for rate in rates])
-    axis.minorticks_off()
+    style.log_axis(axis, rates)
     axis.set_xlabel("peak learning rate")
     axis.set_ylabel("validation loss at the end (nats per token)")
     axis.legend()
@@ -28,8 +26,8 @@ def main():
         experiment.finish("Learning rates", [{"block": block, "best": rates[0]} for block in style.BLOCKS],
                           [verdict.reported("the rate of every block", "1e-3, tuned", f"{rates[0]:g}", "the paper's: there is no grid")])
         return
-    best = experiment.rates(style.BLOCKS)  # trains all grids at once
-    grids = {block: experiment.grid(block) for block in style.BLOCKS}
+    grids = experiment.grids(style.BLOCKS)
+    best = experiment.rates(style.BLOCKS)
     rows = [{"block": block, "best": best[block]} | {f"{rate:g}": round(loss, 4) if math.isfinite(loss) else "diverged"
                                                      for rate, loss in losses.items()} for block, losses in grids.items()]
     found = [verdict.holds("Pre-LN, SAS and SAS-P have the same best rate", "1e-3 for all three",

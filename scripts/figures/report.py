@@ -7,6 +7,8 @@ import json
 import pathlib
 import sys
 
+from files import replace_file
+
 HERE = pathlib.Path(__file__).resolve().parent
 SCRIPTS = (HERE / "order.txt").read_text(encoding="utf-8").split()
 
@@ -115,9 +117,8 @@ def main():
         print(f"report: there is no {folder}: no figure of this scale was drawn", file=sys.stderr)
         sys.exit(2)
     target = folder / "report.html"
-    temporary = target.with_suffix(".tmp")
-    temporary.write_text(page(folder), encoding="utf-8")
-    temporary.replace(target)
+    content = page(folder)
+    replace_file(target, lambda file: file.write(content))
     print(f"{target} is written")
 
 

@@ -53,6 +53,13 @@ def axes(rows=1, columns=1, width=5.6, height=3.8, **options):
     return plt.subplots(rows, columns, figsize=(width * columns, height * rows), **options)
 
 
+def log_axis(axis, places):
+    """A logarithmic x axis with ticks at these places alone."""
+    axis.set_xscale("log")
+    axis.set_xticks(places, [f"{place:g}" for place in places])
+    axis.minorticks_off()
+
+
 def paper_value(axis, value, text):
     """A horizontal line at a number of the paper."""
     axis.axhline(value, label=text, **PAPER_LINE)
