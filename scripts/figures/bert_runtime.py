@@ -6,7 +6,7 @@ import data
 import style
 import verdict
 from experiment import Experiment, block_settings
-from loss_vs_runtime import Curve, draw
+from loss_vs_runtime import draw
 
 # Micro-steps within 24 hours over Pre-LN's (Table 1).
 PAPER_SPEED = {"parallel": 1.05, "v_skipinit": 0.95, "sas": 1.09, "sas_p": 1.16, "sas_p_nonorm": 1.20}
@@ -50,10 +50,9 @@ def main():
     runs = by_block(pretrain(experiment, experiment.arguments.jobs))
     speed, error = speeds(runs), standard_error(runs)
     loss = {block: statistics.mean(run.loss for run in seeds) for block, seeds in runs.items()}
-    curves = {block: Curve(seeds[0].folder, block, bool(seeds[0].diverged)) for block, seeds in runs.items()}
     rows = []
     for block, seeds in runs.items():
-        reached = curves[block].seconds_to(curves["pre_ln"].final())
+        reached = seeds[0].seconds_to(runs["pre_ln"][0].loss)
         rows.append({
             "block": block, "seeds": len(seeds), "parameters": seeds[0].parameters,
             "tokens in the budget": round(statistics.mean(run.tokens for run in seeds)),
@@ -70,7 +69,7 @@ def main():
         note += f" One seed: the standard error {ONE_SEED_ERROR:g} is assumed."
     else:
         note += " The picture and the seconds are of seed 0."
-    experiment.finish("Masked language models: loss against runtime", rows, found, draw(list(curves.values())), note)
+    experiment.finish("Masked language models: loss against runtime", rows, found, draw({block: seeds[0] for block, seeds in runs.items()}), note)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import sys
 import style
 import verdict
 from experiment import ROOT, Experiment, block_settings
+from files import whole
 
 GPT, BERT = ROOT / "configs/codeparrot.yaml", ROOT / "configs/bert_crammed.yaml"
 OTHERS = ("post_ln", "op")  # blocks of the program that the paper does not draw
@@ -34,9 +35,8 @@ def draw(text, stem, *program):
     """stem.dot, .png and .pdf."""
     stem.with_suffix(".dot").write_text(text, encoding="utf-8")
     for form, dots in (("png", 90), ("pdf", 72)):
-        temporary = stem.with_suffix(f".{form}.tmp")
-        graphviz(text, *program, f"-T{form}", f"-Gdpi={dots}", f"-o{temporary}")
-        temporary.replace(stem.with_suffix(f".{form}"))
+        with whole(stem.with_suffix(f".{form}")) as temporary:
+            graphviz(text, *program, f"-T{form}", f"-Gdpi={dots}", f"-o{temporary}")
 
 
 def together(graphs):

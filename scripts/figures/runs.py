@@ -5,28 +5,7 @@ import pathlib
 import statistics
 import sys
 
-
-def metrics(run):
-    """The lines of a run's metrics.jsonl."""
-    file = run / "metrics.jsonl"
-    if not file.is_file():
-        sys.exit(f"{run}: not a run (there is no metrics.jsonl)")
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-
-
-def evaluations(run):
-    """Those of its evaluations, of which there is at least one."""
-    lines = [line for line in metrics(run) if line["kind"] == "eval"]
-    if not lines:
-        sys.exit(f"{run}: has no evaluation yet")
-    return lines
-
-
-def median_speed(lines):
-    """Tokens/s over those of metrics(run): the median of its reports."""
-    speeds = [line["tokens_per_second"] for line in lines if line["kind"] == "train"]
-    # The first report covers step 1 alone, with its one-off allocations.
-    return statistics.median(speeds[1:] or speeds)
+import style
 
 
 def best(tried):
@@ -45,7 +24,17 @@ class Run:
     def __init__(self, folder, diverged=None):
         self.folder, self.diverged = pathlib.Path(folder), diverged
         file = self.folder / "metrics.jsonl"
-        self.lines = metrics(self.folder) if file.is_file() else []
+        self.lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.is_file() else []
+
+    @classmethod
+    def evaluated(cls, folder):
+        """A run that a user names, which has an evaluation."""
+        run = cls(folder)
+        if not run.lines:
+            sys.exit(f"{folder}: not a run (there is no metrics.jsonl)")
+        if not run.of_kind("eval"):
+            sys.exit(f"{folder}: has no evaluation yet")
+        return run
 
     def of_kind(self, kind):
         return [line for line in self.lines if line["kind"] == kind]
@@ -53,6 +42,22 @@ class Run:
     def curve(self, key="step"):
         """(x, validation loss) of every evaluation with a finite loss; x: step, tokens or seconds."""
         return [(line[key], line["loss"]) for line in self.of_kind("eval") if line["loss"] is not None]
+
+    def seconds_to(self, loss):
+        """When its curve first is at `loss` or below, on straight lines between evaluations; None: never, or no number."""
+        if not math.isfinite(loss):
+            return None
+        before = None
+        for seconds, value in self.curve("seconds"):
+            if value <= loss:
+                return seconds if before is None else before[0] + (before[1] - loss) / (before[1] - value) * (seconds - before[0])
+            before = seconds, value
+        return None
+
+    @property
+    def name(self):
+        """Its folder's, as the pictures have it where that is a block's."""
+        return style.name_of(self.folder.name)
 
     @property
     def loss(self):
@@ -76,4 +81,7 @@ class Run:
 
     @property
     def speed(self):
-        return median_speed(self.lines)
+        """Tokens/s: the median of its reports."""
+        speeds = [line["tokens_per_second"] for line in self.of_kind("train")]
+        # The first report covers step 1 alone, with its one-off allocations.
+        return statistics.median(speeds[1:] or speeds)

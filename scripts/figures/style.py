@@ -3,6 +3,8 @@ import math
 
 import matplotlib
 
+from files import whole
+
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402  (the backend comes first: there may be no screen)
 
@@ -83,9 +85,8 @@ def save(figure, *files):
     """Writes a picture to files ending in .png or .pdf, whole or not at all."""
     for file in files:
         file.parent.mkdir(parents=True, exist_ok=True)
-        temporary = file.with_name(file.name + ".tmp")
         # Without the date, the same data give the same file.
         metadata = {"CreationDate": None} if file.suffix == ".pdf" else None
-        figure.savefig(temporary, format=file.suffix[1:], metadata=metadata)
-        temporary.replace(file)
+        with whole(file) as temporary:
+            figure.savefig(temporary, format=file.suffix[1:], metadata=metadata)
     plt.close(figure)

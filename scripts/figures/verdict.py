@@ -41,6 +41,12 @@ def above(claim, paper, difference, error, form="+.4f"):
     return Verdict(claim, paper, _text(difference, error, form), "beyond 2 standard errors of 0", word)
 
 
+def a_little_above(claim, paper, difference, error, most, form="+.4f"):
+    """As `above`, but it differs beyond `most` too, as a run does that diverged."""
+    word = DIFFERS if difference > most else above(claim, paper, difference, error).word
+    return Verdict(claim, paper, _text(difference, error, form), f"beyond 2 standard errors of 0, and at most {most:g}", word)
+
+
 def near(claim, paper, value, expected, tolerance, form=".3f"):
     """The paper has a number: agrees within the stated tolerance."""
     word = AGREES if abs(value - expected) <= tolerance else DIFFERS

@@ -63,6 +63,13 @@ class VerdictTest(unittest.TestCase):
         self.assertEqual(self.words(verdict.at_most, math.inf), ["differs"])
         self.assertEqual(self.words(verdict.above, math.inf), ["agrees"])
 
+    def test_a_loss_that_is_a_little_above_is_not_far_above(self):
+        def a_little(*arguments):
+            return verdict.a_little_above(*arguments, most=3)
+
+        self.assertEqual(self.words(a_little, 1.001, 3, 3.001, math.inf, 0.9, -1.001),
+                         ["agrees", "agrees", "differs", "differs", "undecided", "differs"])
+
     def test_a_number_agrees_up_to_its_tolerance(self):
         words = [verdict.near("claim", "1.5", value, 1.5, 0.25).word for value in (1.25, 1.75, 1.2, 1.8)]
         self.assertEqual(words, ["agrees", "agrees", "differs", "differs"])
