@@ -31,7 +31,7 @@ def table(runs):
     return rows
 
 
-def draw(runs, error):
+def draw(runs, errors):
     first = runs["Pre-LN"]
     figure, axes = style.axes(1, 3, width=3.6, height=3, sharey=True)
     columns = ((lambda run: run.loss - first.loss, "validation loss minus Pre-LN's\n(nats per token)", "{:+.3f}"),
@@ -39,8 +39,7 @@ def draw(runs, error):
                (lambda run: run.parameters / first.parameters, "parameters / Pre-LN's", "{:.3f}"))
     for axis, (value, label, form) in zip(axes, columns):
         values = [value(run) for run in runs.values()]
-        errors = [0, *[error] * (len(values) - 1)] if axis is axes[0] else None
-        bars = axis.barh(list(runs), values, color="#0072B2", height=0.6, xerr=errors)
+        bars = axis.barh(list(runs), values, color="#0072B2", height=0.6, xerr=errors if axis is axes[0] else None)
         axis.bar_label(bars, [form.format(number) for number in values], padding=3)
         axis.set_xlabel(label)
         axis.margins(x=0.2)
@@ -49,15 +48,16 @@ def draw(runs, error):
     return figure
 
 
-def verdicts(experiment, runs, error):
+def verdicts(experiment, runs):
     pre_ln, eq_4, shaped, sas, no_skip, sas_p, no_norms = runs.values()
     found = [
-        verdict.above("without the attention skip (Eq. 4) the loss is above Pre-LN's", "behind", eq_4.loss - pre_ln.loss, error),
-        verdict.above("shaped attention is better than Eq. 4", "slightly", eq_4.loss - shaped.loss, error),
-        verdict.at_most("SAS is at or below Pre-LN", "at or below", sas.loss - pre_ln.loss, error),
-        verdict.above("SAS without the feed-forward skip is slower", "much slower", no_skip.loss - sas.loss, error),
-        verdict.at_most("SAS-P is at or below Pre-LN", "at or below", sas_p.loss - pre_ln.loss, error),
-        loses_a_little(no_norms.loss - sas_p.loss, error),
+        verdict.above("without the attention skip (Eq. 4) the loss is above Pre-LN's", "behind", eq_4.loss - pre_ln.loss,
+                      experiment.error("v_skipinit", "pre_ln")),
+        verdict.above("shaped attention is better than Eq. 4", "slightly", eq_4.loss - shaped.loss, experiment.error("v_skipinit")),
+        verdict.at_most("SAS is at or below Pre-LN", "at or below", sas.loss - pre_ln.loss, experiment.error("sas", "pre_ln")),
+        verdict.above("SAS without the feed-forward skip is slower", "much slower", no_skip.loss - sas.loss, experiment.error("sas")),
+        verdict.at_most("SAS-P is at or below Pre-LN", "at or below", sas_p.loss - pre_ln.loss, experiment.error("sas_p", "pre_ln")),
+        loses_a_little(no_norms.loss - sas_p.loss, experiment.error("sas_p")),
         verdict.reported("speed of SAS-P", "1.16 times Pre-LN's (BERT)", f"{sas_p.speed / pre_ln.speed:.2f} times",
                          "runs trained side by side with others"),
     ]
@@ -72,8 +72,8 @@ def main():
     runs = experiment.train({step: spec for step, spec in SPECS.items() if spec})
     runs[NO_MLP_SKIP] = best(without_skip(experiment, ["ReLU"])["ReLU"])[1]
     runs = {step: runs[step] for step in SPECS}
-    error = experiment.spread()
-    experiment.finish("The ladder from Pre-LN to SAS-P without norms", table(runs), verdicts(experiment, runs, error), draw(runs, error))
+    errors = [0, *(experiment.error((spec or Spec("sas")).block, "pre_ln") for spec in list(SPECS.values())[1:])]
+    experiment.finish("The ladder from Pre-LN to SAS-P without norms", table(runs), verdicts(experiment, runs), draw(runs, errors))
 
 
 if __name__ == "__main__":

@@ -69,7 +69,8 @@ def main():
         note += f" One seed: the standard error {ONE_SEED_ERROR:g} is assumed."
     else:
         note += " The picture and the seconds are of seed 0."
-    experiment.finish("Masked language models: loss against runtime", rows, found, draw({block: seeds[0] for block, seeds in runs.items()}), note)
+    experiment.finish("Masked language models: loss against runtime", rows, found,
+                      draw({block: seeds[0] for block, seeds in runs.items()}), note)
 
 
 if __name__ == "__main__":

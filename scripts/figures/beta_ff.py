@@ -22,10 +22,9 @@ def main():
     experiment = Experiment("beta_ff")
     runs = experiment.train({start: Spec(BLOCK, (f"model.{BLOCK}.beta_ff.init={start}",)) for start in STARTS})
     losses = {start: run.loss for start, run in runs.items()}
-    error = experiment.spread()
     rows = [{"block": BLOCK, "beta_ff at the start": start, "validation loss": round(loss, 4)} for start, loss in losses.items()]
     found = [verdict.above(f"{style.name_of(BLOCK)} is worse from {worst:g} than from {PAPER_START}", "depends on the start",
-                           losses[worst] - losses[PAPER_START], error) for worst in (STARTS[0], STARTS[-1])]
+                           losses[worst] - losses[PAPER_START], experiment.error(BLOCK)) for worst in (STARTS[0], STARTS[-1])]
     experiment.finish("The start of the feed-forward gain", rows, found, draw(losses))
 
 

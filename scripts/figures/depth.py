@@ -37,17 +37,17 @@ def draw(depths, runs):
     return figure
 
 
-def verdicts(loss, shallow, deep, error):
+def verdicts(experiment, loss, shallow, deep):
     found = [verdict.at_most(f"{style.name_of(block)} follows Pre-LN at {deep} layers", "follows",
-                             loss[block, deep] - loss["pre_ln", deep], error) for block in ("sas", "sas_p")]
+                             loss[block, deep] - loss["pre_ln", deep], experiment.error(block, "pre_ln")) for block in ("sas", "sas_p")]
     found += [verdict.above(f"{style.name_of(block)} gains by {deep} instead of {shallow} layers", "gains",
-                            loss[block, shallow] - loss[block, deep], error) for block in ("pre_ln", "sas", "sas_p")]
+                            loss[block, shallow] - loss[block, deep], experiment.error(block)) for block in ("pre_ln", "sas", "sas_p")]
     return found + [
         verdict.above(f"V-SkipInit is worse with {deep} than with {shallow} layers", "worse",
-                      loss["v_skipinit", deep] - loss["v_skipinit", shallow], error),
+                      loss["v_skipinit", deep] - loss["v_skipinit", shallow], experiment.error("v_skipinit")),
         verdict.above(f"V-SkipInit is further behind Pre-LN at {deep} layers", "further behind",
                       loss["v_skipinit", deep] - loss["pre_ln", deep] - loss["v_skipinit", shallow] + loss["pre_ln", shallow],
-                      math.sqrt(2) * error),
+                      math.sqrt(2) * experiment.error("v_skipinit", "pre_ln")),
     ]
 
 
@@ -67,7 +67,7 @@ def main():
             rows.append({"block": block, "layers": n_layer, "rate": rate, "validation loss": round(run.loss, 4),
                          "each rate": each_rate(tried), "parameters": run.parameters})
     loss = {key: run.loss for key, run in runs.items()}
-    experiment.finish("18 against 72 layers", rows, verdicts(loss, *depths, experiment.spread()), draw(depths, runs),
+    experiment.finish("18 against 72 layers", rows, verdicts(experiment, loss, *depths), draw(depths, runs),
                       note="the error is that of 18 layers at the ablations' length")
 
 

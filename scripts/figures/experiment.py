@@ -30,6 +30,9 @@ ROOT = HERE.parents[1]
 SKIPLESS = ROOT / "build/release/skipless"
 SCALES = yaml.safe_load((HERE / "scales.yaml").read_text(encoding="utf-8"))
 
+# The block whose seeds say how far a block's loss swings: one with a skip around the attention, and one without.
+RULERS = {"pre_ln": "pre_ln", "parallel": "pre_ln", "v_skipinit": "sas_p", "sas": "sas_p", "sas_p": "sas_p", "sas_p_nonorm": "sas_p"}
+
 NOT_FINITE = "not finite"  # of the message that train ends with when a run diverges
 
 
@@ -124,15 +127,15 @@ class Experiment:
         """{block: rate with the lowest loss of its grid}"""
         return {block: min(losses, key=losses.get) for block, losses in self.grids(blocks).items()}
 
-    def spread(self, blocks=("pre_ln", "sas_p")):
-        """Standard error of the difference of two single runs: sqrt(2) times the standard deviation over seeds of the
-        ablations' length, pooled over `blocks`. The tolerance 0.01 where the scale has one seed."""
+    def error(self, first, second=None):
+        """Standard error of the difference of two single runs of these blocks (one block: of two of its settings): the root of
+        the sum of the variances of their RULERS over seeds, at the ablations' length. 0.01 where the scale has one seed."""
         seeds = range(self.scale["seeds"]["reference"])
         if len(seeds) < 2:
             return 0.01
-        runs = self.train({f"{block} seed {seed}": Spec(block, seed=seed) for block in blocks for seed in seeds})
-        variances = [statistics.variance(runs[f"{block} seed {seed}"].loss for seed in seeds) for block in blocks]
-        return math.sqrt(2 * statistics.mean(variances))
+        rulers = [RULERS[first], RULERS[second or first]]
+        runs = self.train({f"{block} seed {seed}": Spec(block, seed=seed) for block in dict.fromkeys(rulers) for seed in seeds})
+        return math.sqrt(sum(statistics.variance(runs[f"{block} seed {seed}"].loss for seed in seeds) for block in rulers))
 
     def train_commands(self, commands, jobs):
         """{label: arguments of `skipless train`} -> {label: Run}, for runs by a recipe of their own."""

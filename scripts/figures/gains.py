@@ -71,7 +71,7 @@ def verdicts(experiment, runs, records, n_layer):
                       "end/start " + ", ".join(f"{name} {value:.2f}" for name, value in kept.items()),
                       "means over layers and heads, each above a half", min(kept.values()) > 0.5),
         verdict.above("W_V and W_P that are trained are behind the identity", "1.194 against 1.178",
-                      runs["freed"].loss - runs["identity"].loss, experiment.spread()),
+                      runs["freed"].loss - runs["identity"].loss, experiment.error("sas")),
     ]
     if experiment.scale_name == "paper":
         found += [verdict.near(f"loss with {name} W_V and W_P", str(value), runs[name].loss, value, 0.02)

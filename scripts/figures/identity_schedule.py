@@ -72,9 +72,9 @@ def draw(runs, distance, entropy):
 
 
 def verdicts(experiment, runs, distance):
-    error = experiment.spread()
     found = [verdict.reported(f"{style.name_of(block)} with the identity fading {schedule}, minus without it", "not in it",
-                              f"{runs[block, schedule].loss - runs[block, 'off'].loss:+.4f} ± {error:.4f}", "loss at the end")
+                              f"{runs[block, schedule].loss - runs[block, 'off'].loss:+.4f} ± {experiment.error(block):.4f}",
+                              "loss at the end")
              for block in BLOCKS for schedule in list(SCHEDULES)[1:]]
     largest = max(max(layers) for (_, schedule, step), layers in distance.items() if schedule != "off" and step == 0)
     return found + [verdict.holds("with lambda at 1 the matrix is the identity", "lambda(0) = 1, by definition",

@@ -36,14 +36,13 @@ def draw(runs):
 
 def verdicts(experiment, runs):
     loss = {block: statistics.mean(run.loss for run in seeds) for block, seeds in runs.items()}
-    error = experiment.spread()
     minus = {block: value - loss["pre_ln"] for block, value in loss.items()}
     found = [
-        verdict.at_most("SAS is at or below Pre-LN per step", "at or below", minus["sas"], error),
-        verdict.at_most("SAS-P is at or below Pre-LN per step", "at or below", minus["sas_p"], error),
-        verdict.above("V-SkipInit is behind Pre-LN", "behind", minus["v_skipinit"], error),
-        verdict.equal("the parallel block is level with Pre-LN", "level", minus["parallel"], error),
-        loses_a_little(loss["sas_p_nonorm"] - loss["sas_p"], error),
+        verdict.at_most("SAS is at or below Pre-LN per step", "at or below", minus["sas"], experiment.error("sas", "pre_ln")),
+        verdict.at_most("SAS-P is at or below Pre-LN per step", "at or below", minus["sas_p"], experiment.error("sas_p", "pre_ln")),
+        verdict.above("V-SkipInit is behind Pre-LN", "behind", minus["v_skipinit"], experiment.error("v_skipinit", "pre_ln")),
+        verdict.equal("the parallel block is level with Pre-LN", "level", minus["parallel"], experiment.error("parallel", "pre_ln")),
+        loses_a_little(loss["sas_p_nonorm"] - loss["sas_p"], experiment.error("sas_p")),
     ]
     if experiment.scale_name == "paper":
         found += [verdict.near(f"{style.name_of(block)}'s loss", str(value), loss[block], value, 0.02)

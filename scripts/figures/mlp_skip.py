@@ -40,9 +40,8 @@ def main():
     rows = [{"feed-forward skip": "yes", "activation": "ReLU", "validation loss": round(reference.loss, 4), "each rate": ""}]
     rows += [{"feed-forward skip": "no", "activation": activation, "validation loss": round(run.loss, 4),
               "each rate": each_rate(tried[activation])} for activation, run in runs.items()]
-    error = experiment.spread()
     found = [verdict.above(f"without the feed-forward's skip SAS is slower, with {activation}", "much slower",
-                           run.loss - reference.loss, error) for activation, run in runs.items()]
+                           run.loss - reference.loss, experiment.error("sas")) for activation, run in runs.items()]
     experiment.finish("SAS without the feed-forward's skip", rows, found, draw(reference, runs))
 
 

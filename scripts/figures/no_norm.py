@@ -56,7 +56,7 @@ def main():
     tried = {name: {rate: trained[name, rate] for rate in rates} for name in SPECS}
     rms = {name: stream(analysis.of_run(experiment, best(runs)[1], SEQUENCES)) for name, runs in tried.items()}
     rms["start"] = stream(analysis.at_start(experiment, specs[TRAINED, rates[0]], SEQUENCES))
-    error = experiment.spread()
+    error = experiment.error("sas_p")
     loss = {name: best(runs)[1].loss for name, runs in tried.items()}
     rows = [{"gains": name, "norm": "rms_norm" if name == WITH_NORM else "none", "rate": best(runs)[0],
              "validation loss": round(loss[name], 4), "each rate": each_rate(runs),

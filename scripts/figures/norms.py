@@ -42,13 +42,13 @@ def main():
     # Blocks without norms train at the rate of SAS-P without norm.
     rate = experiment.rates({"sas_p_nonorm"})["sas_p_nonorm"]
     runs = experiment.train({(block, norm): spec(block, norm, rate) for block in BLOCKS for norm in ("rms_norm", "none")})
-    error = experiment.spread()
     lost = {block: runs[block, "none"].loss - runs[block, "rms_norm"].loss for block in BLOCKS}
     rows = [{"block": block, "norm": norm, "validation loss": round(run.loss, 4), "parameters": run.parameters,
              "tokens/s": round(run.speed)} for (block, norm), run in runs.items()]
-    found = [loses_a_little(lost["sas_p"], error)]
-    found += [verdict.reported(f"without norms {style.name_of(block)} loses", "not in it", f"{lost[block]:+.4f} ± {error:.4f}",
-                               "one rate, that of SAS-P without norm") for block in ("pre_ln", "sas")]
+    found = [loses_a_little(lost["sas_p"], experiment.error("sas_p"))]
+    found += [verdict.reported(f"without norms {style.name_of(block)} loses", "not in it",
+                               f"{lost[block]:+.4f} ± {experiment.error(block):.4f}", "one rate, that of SAS-P without norm")
+              for block in ("pre_ln", "sas")]
     if experiment.scale_name == "paper":
         found += [verdict.near(f"loss of {style.name_of(block)} with norm {norm}", str(value), runs[block, norm].loss, value, 0.02)
                   for (block, norm), value in PAPER.items()]

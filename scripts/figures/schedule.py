@@ -24,10 +24,9 @@ def main():
     experiment = Experiment("schedule")
     runs = experiment.train({(block, schedule): Spec(block, (f"train.schedule={schedule}",))
                              for block in BLOCKS for schedule in SCHEDULES})
-    error = experiment.spread()
     rows = [{"block": block, "schedule": schedule, "validation loss": round(run.loss, 4)} for (block, schedule), run in runs.items()]
     found = [verdict.above(f"linear decay is better than cosine for {style.name_of(block)}", "better",
-                           runs[block, "cosine"].loss - runs[block, "linear"].loss, error) for block in BLOCKS]
+                           runs[block, "cosine"].loss - runs[block, "linear"].loss, experiment.error(block)) for block in BLOCKS]
     experiment.finish("Linear against cosine decay", rows, found, draw(runs))
 
 

@@ -30,11 +30,10 @@ def draw(runs):
 def main():
     experiment = Experiment("shaped_vs_skipinit")
     runs = experiment.train(SPECS)
-    error = experiment.spread()
     rows = [{"block": block, "attention": "alpha*I + beta*A" if attention == EQ_4 else "alpha*I + beta*A - gamma*C",
              "validation loss": round(run.loss, 4)} for (block, attention), run in runs.items()]
     found = [verdict.above(f"shaped attention is better than Eq. 4 in {style.name_of(block).removesuffix(' (Eq. 4)')}", "slightly",
-                           runs[block, EQ_4].loss - runs[block, SHAPED].loss, error) for block in TITLES]
+                           runs[block, EQ_4].loss - runs[block, SHAPED].loss, experiment.error(block)) for block in TITLES]
     experiment.finish("Shaped attention against V-SkipInit's", rows, found, draw(runs))
 
 

@@ -24,11 +24,10 @@ def draw(runs):
 def main():
     experiment = Experiment("train_longer")
     runs = experiment.train({(block, length): Spec(block, length=length) for length in LENGTHS for block in BLOCKS})
-    error = experiment.spread()
     rows = [{"block": block, "tokens": run.tokens, "validation loss": round(run.loss, 4),
              "minus Pre-LN": round(run.loss - runs["pre_ln", length].loss, 4)} for (block, length), run in runs.items()]
     found = [verdict.at_most(f"{style.name_of(block)} matches Pre-LN on {'three times the' if length == 'longer' else 'the base'} tokens",
-                             "matches", runs[block, length].loss - runs["pre_ln", length].loss, error)
+                             "matches", runs[block, length].loss - runs["pre_ln", length].loss, experiment.error(block, "pre_ln"))
              for length in LENGTHS for block in ("sas", "sas_p")]
     experiment.finish("Three times the tokens", rows, found, draw(runs))
 

@@ -41,17 +41,17 @@ def main():
     experiment = Experiment("value_projection_init")
     runs = experiment.train({name: Spec("sas", settings) for name, settings in FIXED.items()} | {
         "sas": Spec("sas"), "pre_ln": Spec("pre_ln"), "pre_ln, identity": Spec("pre_ln", PRE_LN_IDENTITY)})
-    error = experiment.spread()
     loss = {name: run.loss for name, run in runs.items()}
     rows = [{"block": "pre_ln" if name.startswith("pre_ln") else "sas", "values and projections": what,
              "validation loss": round(loss[name], 4), "parameters": runs[name].parameters}
             for name, what in [(name, name) for name in FIXED] + [
                 ("sas", "identity, first layer's values trained"), ("pre_ln", "trained"), ("pre_ln, identity", "identity")]]
-    order = list(FIXED)
+    order, error = list(FIXED), experiment.error("sas")
     found = [verdict.above(f"SAS with fixed W_V and W_P: {better} is better than {worse}", "better", loss[worse] - loss[better], error)
              for better, worse in zip(order, order[1:])]
     found += [
-        verdict.above("the identity for W_V and W_P hurts Pre-LN", "slightly", loss["pre_ln, identity"] - loss["pre_ln"], error),
+        verdict.above("the identity for W_V and W_P hurts Pre-LN", "slightly", loss["pre_ln, identity"] - loss["pre_ln"],
+                      experiment.error("pre_ln")),
         verdict.above("the trained W_V of the first layer helps SAS", "very little", loss["identity"] - loss["sas"], error),
     ]
     experiment.finish("Values and projections that are not trained", rows, found, draw(runs))
