@@ -51,7 +51,7 @@ if $bert; then
   sentence='Returns a new [MASK] with the same values as the input tensor.'
   printf '\n%s\n' "$sentence"
   "$skipless" fill "$out/sas_p" "$sentence"
-  printf '\nThe picture is %s. To go on: scripts/fig_bert_runtime.sh, six blocks for 4 minutes each\n' "$out/loss_vs_runtime.png"
+  printf '\nThe picture is %s. To go on: scripts/fig_bert_runtime.sh, six blocks in 18 minutes\n' "$out/loss_vs_runtime.png"
   exit
 fi
 

@@ -42,7 +42,7 @@ def draw(runs, errors):
         bars = axis.barh(list(runs), values, color="#0072B2", height=0.6, xerr=errors if axis is axes[0] else None)
         axis.bar_label(bars, [form.format(number) for number in values], padding=3)
         axis.set_xlabel(label)
-        axis.margins(x=0.2)
+        axis.margins(x=0.3)
         axis.grid(axis="y", visible=False)
     axes[0].invert_yaxis()
     return figure

@@ -7,13 +7,20 @@ from experiment import Experiment, Spec
 from runs import best, each_rate
 
 BLOCKS = ("pre_ln", "v_skipinit", "sas", "sas_p")
-# The paper trains all at one rate, but V-SkipInit at 0.3 of it with 18 layers and at 0.1 with 72: it gets the better of these.
-FACTORS = {"v_skipinit": (1, 0.3)}
+LOWER = 0.3  # of the block's rate, which is that of 18 layers
+
+
+def rates(experiment, block):
+    """Rates of which the better counts. The paper trains all at one, but V-SkipInit at 0.3 of it with 18 layers, 0.1 with 72."""
+    [rate] = experiment.rates({block}).values()
+    if len(experiment.scale["rates"]) > 1 or block == "v_skipinit":
+        return rate, round(LOWER * rate, 8)
+    return (rate,)
 
 
 def spec(experiment, block, n_layer, rate):
     steps = experiment.scale["steps"]["depth"]
-    settings = (f"model.n_layer={n_layer}", f"model.d_ff={2 * experiment.setting('model.d_model')}",
+    settings = (*experiment.scale["depth"], f"model.n_layer={n_layer}", f"model.d_ff={2 * experiment.setting('model.d_model')}",
                 f"train.eval_every={max(1, min(experiment.setting('train.eval_every'), steps // 4))}")
     if block != "pre_ln":  # 0.2 at 18 layers and 0.1 at 72, as in the paper
         settings += (f"model.{block}.beta_ff.init={0.1 * math.sqrt(72 / n_layer):.4f}",)
@@ -54,10 +61,8 @@ def verdicts(experiment, loss, shallow, deep):
 def main():
     experiment = Experiment("depth")
     depths = experiment.scale["depths"]
-    rates = experiment.rates(BLOCKS)
     trained = experiment.train({(block, n_layer, rate): spec(experiment, block, n_layer, rate)
-                                for block in BLOCKS for n_layer in depths
-                                for rate in (round(factor * rates[block], 8) for factor in FACTORS.get(block, (1,)))})
+                                for block in BLOCKS for n_layer in depths for rate in rates(experiment, block)})
     runs, rows = {}, []
     for block in BLOCKS:
         for n_layer in depths:

@@ -40,6 +40,7 @@ def draw(tried, rms):
         axis.set_xlabel(x)
         axis.set_ylabel(y)
     style.log_axis(axes[1], list(runs))
+    axes[2].xaxis.get_major_locator().set_params(integer=True)
     axes[2].set_yscale("log")
     axes[0].legend(title="gains of the branches")
     axes[2].legend()
