@@ -5,7 +5,8 @@
 # Paper: SAS and SAS-P are at or below Pre-LN per step, with 13 % fewer parameters; V-SkipInit is behind; the feed-forward skip
 #   cannot be removed in sequence; without norms 1.245 against 1.155. Speed (BERT, Table 1): V-SkipInit 0.95, SAS 1.09, SAS-P
 #   1.16, without norm 1.20 times Pre-LN.
-# Cost: paper: 8 runs of 700 M tokens, about 10 hours each on an A5000. micro: 3 runs of 0.4 M tokens, which fig_mlp_skip.sh and
-#   fig_shaped_vs_skipinit.sh have too, beside those of the grid and of the reference.
+# Cost: paper: 8 runs of 700 M tokens, about 10 hours each on an A5000. micro: a minute and a half on two cores: 3 runs of
+#   0.4 M tokens, which fig_mlp_skip.sh and fig_shaped_vs_skipinit.sh have too, beside those of the grid and of the
+#   reference.
 # Usage: scripts/ablation_ladder.sh [--scale smoke|micro|small|paper] [--out FOLDER] [--jobs N]
 exec "$(dirname "${BASH_SOURCE[0]}")/figures/draw.sh" ablation_ladder "$@"
