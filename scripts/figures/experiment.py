@@ -77,6 +77,7 @@ class Experiment:
         self.store, self.logs = self.out / "runs", self.out / "logs"
         self.trained = {}  # label -> Run, of all that the figure asked for
         self._grids = {}  # block -> losses of its grid, of those that were asked for
+        self._variances = {}  # ruler -> variance of its loss over seeds, of those that were asked for
         self._children, self._lock, self._stopping = set(), threading.Lock(), False
         # A run saves a checkpoint and ends when its figure is told to.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -134,8 +135,10 @@ class Experiment:
         if len(seeds) < 2:
             return 0.01
         rulers = [RULERS[first], RULERS[second or first]]
-        runs = self.train({f"{block} seed {seed}": Spec(block, seed=seed) for block in dict.fromkeys(rulers) for seed in seeds})
-        return math.sqrt(sum(statistics.variance(runs[f"{block} seed {seed}"].loss for seed in seeds) for block in rulers))
+        for ruler in sorted(set(rulers) - self._variances.keys()):
+            runs = self.train({f"{ruler} seed {seed}": Spec(ruler, seed=seed) for seed in seeds})
+            self._variances[ruler] = statistics.variance(run.loss for run in runs.values())
+        return math.sqrt(sum(self._variances[ruler] for ruler in rulers))
 
     def train_commands(self, commands, jobs):
         """{label: arguments of `skipless train`} -> {label: Run}, for runs by a recipe of their own."""
