@@ -1,26 +1,21 @@
 """Table 1 and the paper's 15 %: parameters, FLOPs, throughput of the training step and energy of six blocks."""
-import hashlib
 import json
-import pathlib
 import re
 import statistics
 import subprocess
 import time
 
+import bench
 import style
 import verdict
 from energy import find_meter
 from experiment import SKIPLESS, Experiment, block_settings, environment
-from files import replace_file
 
 PAPER_SIZES = {"GPT 18 x 768": "configs/codeparrot.yaml", "BERT 16 x 768": "configs/bert_crammed.yaml"}
 PAPER_MILLIONS = {("GPT 18 x 768", "pre_ln"): 167, ("GPT 18 x 768", "sas_p"): 146, ("BERT 16 x 768", "pre_ln"): 120,
                   ("BERT 16 x 768", "sas_p"): 101}
 EQ4 = "model.v_skipinit.form=eq4"
 PAPER_SPEED = 1.155  # SAS-P over Pre-LN: 1.15 and 1.16
-# Blocks take turns in every round, so that most of what the machine does to one it does to all; between hours and precisions the
-# ratio still moved by 0.02, and another processor and model weigh the products otherwise.
-SPEED_TOLERANCE = 0.05
 ENERGY_SECONDS = 5  # of each block's power
 
 
@@ -32,44 +27,18 @@ def info(experiment, config, settings, block):
     return {"parameters": int(counted[1]), "MFLOPs": float(flops[1])}
 
 
-def processor():
-    names = re.findall(r"^model name\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.M)
-    return names[0] if names else "unknown"
-
-
-def kept(experiment, command, measure):
-    """What measure() gives for a command, measured once by this program on this machine."""
-    version = experiment.ask(["--version"])
-    program = hashlib.sha256(SKIPLESS.read_bytes()).hexdigest()
-    key = hashlib.sha256(json.dumps([command, version, program, processor()]).encode()).hexdigest()
-    file = experiment.folder / "bench" / f"{key[:16]}.json"
-    if not file.is_file():
-        content = {"command": command, "version": version, "processor": processor(), "result": measure()}
-        file.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(file, lambda output: json.dump(content, output, indent=1))
-        print(f"  {' '.join(command)}: measured", flush=True)
-    return json.loads(file.read_text(encoding="utf-8"))["result"]
-
-
-def bench_name(block):
-    return block.removesuffix("_nonorm") + (":none" if block.endswith("_nonorm") else "")
-
-
 def measure(experiment, recipe, point):
-    """{block: its part of the JSON of `skipless bench`} at a point, which is some arguments."""
-    command = ["bench", recipe["config"], *recipe["settings"], *point, "--device", recipe["device"], "--blocks",
-               ",".join(map(bench_name, style.BLOCKS)), "--rounds", str(recipe["rounds"]), "--steps", "1", "--json"]
-    found = kept(experiment, command, lambda: json.loads(experiment.ask(command)))
-    return dict(zip(style.BLOCKS, found))
+    """{block: what `skipless bench` says of it} at a point, which is some arguments."""
+    return bench.measure(experiment, [recipe["config"], *recipe["settings"], *point, "--device", recipe["device"]], recipe["rounds"], 1)
 
 
 def joules_per_token(command, meter):
     """The mean power over rounds of one block, which hold its step and the step's matrix products alone, times the step's time."""
     with subprocess.Popen([SKIPLESS, "--log-level", "warning", *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                          env=environment()) as bench:
+                          env=environment()) as process:
         def one_round():
-            print(file=bench.stdin, flush=True)
-            answer = bench.stdout.readline()
+            print(file=process.stdin, flush=True)
+            answer = process.stdout.readline()
             if not answer:
                 raise SystemExit(f"efficiency: skipless {' '.join(command)} ended without an answer")
             return json.loads(answer)[0]
@@ -90,9 +59,9 @@ def energies(experiment, recipe, point):
     try:
         found = {}
         for block in style.BLOCKS:
-            command = ["bench", recipe["config"], *recipe["settings"], *point, "--device", recipe["device"], "--blocks", bench_name(block),
+            command = ["bench", recipe["config"], *recipe["settings"], *point, "--device", recipe["device"], "--blocks", bench.name(block),
                        "--steps", "1", "--on-request"]
-            found[block] = kept(experiment, command, lambda command=command: joules_per_token(command, meter))
+            found[block] = bench.kept(experiment, command, lambda command=command: joules_per_token(command, meter))
         return found, meter.name
     finally:
         meter.close()
@@ -138,7 +107,7 @@ def speed_verdicts(points, reference):
     others = ", ".join(f"{style.name_of(block)} {value:.2f}" for block, value in speed.items() if block not in ("pre_ln", "sas_p"))
     return [
         verdict.near(f"throughput of SAS-P over Pre-LN, sequences of {reference[0]} tokens", "1.15 to 1.16 on its card", speed["sas_p"],
-                     PAPER_SPEED, SPEED_TOLERANCE),
+                     PAPER_SPEED, bench.SPEED_TOLERANCE),
         verdict.holds("SAS-P is faster than Pre-LN at every length and batch", "faster",
                       f"{min(all_of_sas_p):.2f} to {max(all_of_sas_p):.2f} times", f"above 1 at all {len(points)} points",
                       min(all_of_sas_p) > 1),
@@ -187,7 +156,7 @@ def main():
     by_context = {context: points[context, n] for context, n in sorted(list(points)[:len(recipe["contexts"])])}
     by_batch = {n: found for (context, n), found in sorted(points.items()) if context == own_context}
     experiment.finish("Parameters, FLOPs, throughput and energy", rows, found, draw(by_context, by_batch),
-                      f"Parameters of a GPT in the authors' counting. Measured on {recipe['device']}; processor: {processor()}. "
+                      f"Parameters of a GPT in the authors' counting. Measured on {recipe['device']}; processor: {bench.processor()}. "
                       f"Bars: the smallest and largest ratio of {recipe['rounds']} rounds.")
 
 

@@ -186,7 +186,7 @@ def main():
     note = "In per cent, after the last epoch; ± is the standard deviation over the seeds of fine-tuning; one pre-trained model each."
     if left_out:
         note += f" The paper's average has {', '.join(left_out)} too."
-    experiment.finish("GLUE: scores, parameters and speed", table(results, headings, parameters, speeds(runs)),
+    experiment.finish("GLUE: scores, parameters and speed", table(results, headings, parameters, speeds(experiment)),
                       verdicts(results, headings, experiment.scale["glue"]["seeds"]), note=note)
 
 

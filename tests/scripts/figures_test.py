@@ -24,7 +24,7 @@ FIGURES = ROOT / "scripts/figures"
 PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else None
 sys.path.insert(0, str(FIGURES))
 
-import efficiency  # noqa: E402
+import bench  # noqa: E402
 import energy  # noqa: E402
 import experiment  # noqa: E402
 import glue  # noqa: E402
@@ -250,10 +250,10 @@ class EfficiencyTest(Temporary):
         program = self.write("skipless", "one")
         asked = mock.Mock(folder=self.folder / "smoke")
         asked.ask.return_value = "version"
-        with mock.patch.object(efficiency, "SKIPLESS", program), contextlib.redirect_stdout(io.StringIO()):
+        with mock.patch.object(bench, "SKIPLESS", program), contextlib.redirect_stdout(io.StringIO()):
             for command, content in ((["bench", "a"], "one"), (["bench", "a"], "one"), (["bench", "b"], "one"), (["bench", "a"], "two")):
                 program.write_text(content)
-                efficiency.kept(asked, command, lambda: measured.append(content) or len(measured))
+                bench.kept(asked, command, lambda: measured.append(content) or len(measured))
         self.assertEqual(measured, ["one", "one", "two"])
         self.assertEqual(len(list((self.folder / "smoke/bench").glob("*.json"))), 3)
 
