@@ -5,6 +5,8 @@ import subprocess
 import sys
 import sysconfig
 
+from mistakes import refuse
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPLESS = ROOT / "build/release/skipless"
 FETCHED = {name: ROOT / "data" / name / "data" for name in ("codeparrot", "pile")}  # by scripts/get_NAME.sh data/NAME
@@ -27,7 +29,7 @@ def prepare(out, name):
     elif name == "english":
         _english(place)
     elif not place.is_dir():
-        sys.exit(f"there is no {place}: scripts/get_{name}.sh makes it in data/{name}, and says how where there is no network")
+        refuse(f"there is no {place}: scripts/get_{name}.sh makes it in data/{name}, and says how where there is no network")
 
 
 def _english(place):

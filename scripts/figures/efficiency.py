@@ -149,7 +149,8 @@ def main():
             }))
     found = size_verdicts(sizes) + speed_verdicts(points, reference)
     if joules:
-        found.append(verdict.reported("joules per token, SAS-P over Pre-LN", "does not say", f"{joules['sas_p'] / joules['pre_ln']:.2f}", meter))
+        ratio = joules["sas_p"] / joules["pre_ln"]
+        found.append(verdict.reported("joules per token, SAS-P over Pre-LN", "does not say", f"{ratio:.2f}", meter))
     else:
         found.append(verdict.reported("joules per token", "does not say", "not readable", meter))
     own_context = list(points)[-1][0]

@@ -23,6 +23,7 @@ import yaml
 import data
 import style
 from files import replace_file
+from mistakes import make_out
 from runs import Run
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -69,6 +70,7 @@ class Experiment:
         self.jobs = self.scale["jobs"] if self.arguments.jobs is None else self.arguments.jobs
         if self.jobs < 1:
             parser.error(f"--jobs {self.jobs}: at least 1 is needed")
+        make_out(self.arguments.out)
         # A run's key is made of its config, and so of the path of its data: however that folder is given, it has one name.
         self.out = self.arguments.out.resolve()
         if self.out.is_relative_to(ROOT):

@@ -7,12 +7,12 @@ import os
 import pathlib
 import shutil
 import statistics
-import sys
 
 import style
 import verdict
 from bert_runtime import by_block, pretrain, speeds
 from experiment import ROOT, Experiment
+from mistakes import refuse
 
 FOLDERS = {"mnli": "MNLI", "sst2": "SST-2", "stsb": "STS-B", "rte": "RTE", "qnli": "QNLI", "qqp": "QQP", "mrpc": "MRPC",
            "cola": "CoLA"}
@@ -41,9 +41,8 @@ def tasks_in(glue, wanted):
     wanted = list(FOLDERS) if wanted == "all" else wanted
     there = [task for task in wanted if (glue / FOLDERS[task] / "train.tsv").is_file()]
     if not there:
-        print(f"glue: {glue} has none of {', '.join(FOLDERS[task] for task in wanted)}; scripts/get_glue.sh FOLDER fetches them, "
-              "--glue FOLDER names their folder", file=sys.stderr)
-        sys.exit(2)
+        refuse(f"glue: {glue} has none of {', '.join(FOLDERS[task] for task in wanted)}; scripts/get_glue.sh FOLDER fetches them, "
+               "--glue FOLDER names their folder")
     missing = [FOLDERS[task] for task in wanted if task not in there]
     if missing:
         print(f"  {glue} has no {', '.join(missing)}: scripts/get_glue.sh fetches them", flush=True)

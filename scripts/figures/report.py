@@ -5,9 +5,9 @@ import csv
 import html
 import json
 import pathlib
-import sys
 
 from files import replace_file
+from mistakes import refuse
 
 HERE = pathlib.Path(__file__).resolve().parent
 SCRIPTS = (HERE / "order.txt").read_text(encoding="utf-8").split()
@@ -114,8 +114,7 @@ def main():
     arguments = parser.parse_args()
     folder = arguments.out / arguments.scale
     if not folder.is_dir():
-        print(f"report: there is no {folder}: no figure of this scale was drawn", file=sys.stderr)
-        sys.exit(2)
+        refuse(f"report: there is no {folder}: no figure of this scale was drawn")
     target = folder / "report.html"
     content = page(folder)
     replace_file(target, lambda file: file.write(content))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+from mistakes import make_out
 from report import SCRIPTS, WORDS, figure_of
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -72,6 +73,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("figures"), help="folder of data, runs and pictures")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, stop)
+    make_out(arguments.out)
     out = arguments.out.absolute()
     options = ["--scale", arguments.scale, "--out", str(out)]
     failed = [script for script in SCRIPTS if draw(script, options, out / arguments.scale) != 0]

@@ -3,9 +3,9 @@ import json
 import math
 import pathlib
 import statistics
-import sys
 
 import style
+from mistakes import refuse
 
 
 def best(tried):
@@ -31,9 +31,9 @@ class Run:
         """A run that a user names, which has an evaluation."""
         run = cls(folder)
         if not run.lines:
-            sys.exit(f"{folder}: not a run (there is no metrics.jsonl)")
+            refuse(f"{folder}: not a run (there is no metrics.jsonl)")
         if not run.of_kind("eval"):
-            sys.exit(f"{folder}: has no evaluation yet")
+            refuse(f"{folder}: has no evaluation yet")
         return run
 
     def of_kind(self, kind):

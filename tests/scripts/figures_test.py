@@ -25,6 +25,7 @@ PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 and not s
 sys.path.insert(0, str(FIGURES))
 
 import bench  # noqa: E402
+import data  # noqa: E402
 import energy  # noqa: E402
 import experiment  # noqa: E402
 import glue  # noqa: E402
@@ -293,7 +294,8 @@ class ReproduceAllTest(Temporary):
         out = self.folder / "out"
         errors = io.StringIO()
         for _ in range(2):
-            with mock.patch.object(reproduce_all, "ROOT", self.folder), mock.patch.object(reproduce_all, "SCRIPTS", ["fig_bad", "fig_good"]), \
+            with mock.patch.object(reproduce_all, "ROOT", self.folder), \
+                    mock.patch.object(reproduce_all, "SCRIPTS", ["fig_bad", "fig_good"]), \
                     mock.patch("sys.argv", ["reproduce_all", "--scale", "smoke", "--out", str(out)]), \
                     contextlib.redirect_stdout(io.StringIO()) as output, contextlib.redirect_stderr(errors), \
                     self.assertRaises(SystemExit) as ended:
@@ -316,6 +318,22 @@ class OptionsTest(Temporary):
                                   check=False)
             self.assertEqual(done.returncode, 2, command)
         self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_an_output_folder_that_cannot_be_made_is_named(self):
+        file = self.write("file", "")
+        for out in (file, file / "below"):
+            for script in ("schedule.py", "reproduce_all.py"):
+                done = subprocess.run([sys.executable, FIGURES / script, "--scale", "smoke", "--out", out], capture_output=True, text=True,
+                                      check=False)
+                self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+                self.assertIn(f"--out {out}: not a folder", done.stderr)
+
+    def test_data_that_a_script_fetches_are_asked_for(self):
+        with mock.patch.object(data, "FETCHED", {"pile": self.folder / "pile"}), contextlib.redirect_stderr(io.StringIO()) as errors, \
+                self.assertRaises(SystemExit) as ended:
+            data.prepare(self.folder, "pile")
+        self.assertEqual(ended.exception.code, 2)
+        self.assertIn("scripts/get_pile.sh", errors.getvalue())
 
 
 # A figure of three small runs.
