@@ -63,11 +63,7 @@ at::Tensor row_of(const std::vector<int64_t>& values) {
 
 void run_fill(const FillOptions& options) {
   const LoadedRun run = load_run(options.run);
-  const auto bert = std::dynamic_pointer_cast<BertImpl>(run.model);
-  if (bert == nullptr) {
-    throw UserError(fmt::format("{}: fill needs a masked language model (model.kind bert), and this is a {}",
-                                options.run.folder, name_of(run.config.model.kind)));
-  }
+  Bert bert = masked_model(run, options.run.folder, "fill needs");
   const auto tokenizer = run_tokenizer(run, options.run.folder, options.tokenizer);
   const MaskedText text = masked_text(options.text, *tokenizer);
   if (static_cast<int64_t>(text.ids.size()) > *run.config.model.n_positions) {

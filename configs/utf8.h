@@ -22,6 +22,11 @@ std::size_t utf8_character(std::string_view text, char32_t& code);
 /// The code point at `offset` of valid UTF-8, and `offset` moved behind it.
 std::uint32_t next_code_point(std::string_view text, std::size_t& offset);
 
+/// Whether a byte of valid UTF-8 is not the first of its character.
+inline bool is_inside_character(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
+}
+
 void append_utf8(std::uint32_t code_point, std::string& text);
 
 }  // namespace skipless

@@ -11,10 +11,6 @@
 namespace skipless {
 namespace {
 
-bool is_inside_character(char byte) {
-  return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
-}
-
 bool ends_with_blank(std::string_view piece) {
   std::size_t last = piece.size() - 1;
   while (is_inside_character(piece[last])) --last;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/error.h"
+#include "configs/utf8.h"
 #include "data/strict_json.h"
 #include "data/wordpiece_encoder.h"
 
@@ -14,10 +15,6 @@ namespace skipless {
 namespace {
 
 constexpr std::array<const char*, 5> kBertSpecials = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
-
-bool is_inside_character(char byte) {
-  return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
-}
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {

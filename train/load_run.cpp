@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
 
 #include "configs/config_file.h"
 #include "configs/error.h"
@@ -38,6 +39,17 @@ int64_t find_step(const CheckpointFolder& checkpoints, const std::string& folder
   return step;
 }
 
+/// The run's model as an `Impl`; `need` is what the message begins with.
+template <typename Impl>
+std::shared_ptr<Impl> model_of_kind(const LoadedRun& run, const std::filesystem::path& folder,
+                                    const std::string& need) {
+  auto model = std::dynamic_pointer_cast<Impl>(run.model);
+  if (model == nullptr) {
+    throw UserError(fmt::format("{}: {}, and this is a {}", folder.string(), need, name_of(run.config.model.kind)));
+  }
+  return model;
+}
+
 }  // namespace
 
 LoadedRun load_run(const std::filesystem::path& folder, const std::string& which, const std::string& device) {
@@ -58,12 +70,11 @@ LoadedRun load_run(const std::filesystem::path& folder, const std::string& which
 }
 
 Gpt causal_model(const LoadedRun& run, const std::filesystem::path& folder, const std::string& what) {
-  auto gpt = std::dynamic_pointer_cast<GptImpl>(run.model);
-  if (gpt == nullptr) {
-    throw UserError(fmt::format("{}: {} a causal model (model.kind gpt), and this is a {}", folder.string(), what,
-                                name_of(run.config.model.kind)));
-  }
-  return Gpt(gpt);
+  return Gpt(model_of_kind<GptImpl>(run, folder, what + " a causal model (model.kind gpt)"));
+}
+
+Bert masked_model(const LoadedRun& run, const std::filesystem::path& folder, const std::string& what) {
+  return Bert(model_of_kind<BertImpl>(run, folder, what + " a masked language model (model.kind bert)"));
 }
 
 }  // namespace skipless

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 
+#include "models/bert.h"
 #include "models/gpt.h"
 #include "train/checkpoint.h"
 #include "train/run_config.h"
@@ -29,5 +30,8 @@ LoadedRun load_run(const std::filesystem::path& folder, const std::string& which
 
 /// The run's model where `what` (the start of a sentence) needs a causal one. UserError for another kind.
 Gpt causal_model(const LoadedRun& run, const std::filesystem::path& folder, const std::string& what);
+
+/// The same of a masked language model.
+Bert masked_model(const LoadedRun& run, const std::filesystem::path& folder, const std::string& what);
 
 }  // namespace skipless
