@@ -308,8 +308,8 @@ TEST_CASE("a document with a word that is too long is left out alone", "[prepare
 }
 
 TEST_CASE("memory is bounded whatever the input", "[prepare][size]") {
-  // With 2 threads these take 10 to 50 MiB, the last one 150, whatever the length of the input; 500 MB are promised for
-  // up to 64 threads.
+  // With 2 threads these take 10 to 50 MiB, the last one 120 to 280, whatever the length of the input; 500 MB are
+  // promised for up to 64 threads.
   constexpr int kMost = 80;
   const TemporaryFolder folder;
   PrepareOptions options = options_of(folder);
@@ -356,13 +356,13 @@ TEST_CASE("memory is bounded whatever the input", "[prepare][size]") {
   }
   SECTION("lines just short enough") {
     std::string text;
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < 6; ++i) {
       text += "{\"text\":\"" + words(static_cast<std::uint64_t>(i), TextUnitReader::kLongestLine - 2000);
       for (std::size_t at = text.rfind("\":\"") + 3; (at = text.find_first_of("\n\t", at)) != std::string::npos;)
         text[at] = ' ';
       text += "\"}\n";
     }
     folder.write("in/lines.jsonl.zst", test::zstd_of(text));
-    CHECK(growth() < 2 * kMost);
+    CHECK(growth() < 4 * kMost);
   }
 }
