@@ -78,7 +78,10 @@ int run_program(int argc, char** argv) {
   app.add_option("--log-level", level, "The least that is shown: debug, info, warning, error or off")
       ->check(CLI::IsMember(skipless::log_levels()))
       ->capture_default_str();
-  app.parse_complete_callback([&level] { skipless::set_up_logging(level); });
+  app.parse_complete_callback([&] {
+    skipless::set_up_logging(level);
+    app.got_subcommand("prepare") ? skipless::return_freed_memory() : skipless::keep_freed_memory();
+  });
   skipless::add_prepare(app);
   skipless::add_info(app);
   skipless::add_train(app);
@@ -118,7 +121,6 @@ int run_program(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   skipless::open_standard_streams();
-  skipless::keep_freed_memory();
   // A limit on file sizes and a closed pipe are errors of a write, to be reported, and not the end of the program.
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);

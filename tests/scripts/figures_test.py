@@ -77,10 +77,10 @@ class VerdictTest(unittest.TestCase):
         self.assertIn("within 0.25 of 1.500", verdict.near("claim", "1.5", 1.5, 1.5, 0.25).line())
 
 
-class ErrorTest(unittest.TestCase):
+class ErrorTest(Temporary):
     def test_a_difference_has_the_variances_of_both_blocks_and_each_is_trained_once(self):
         losses = {"pre_ln": (5.0, 5.3, 5.6), "sas_p": (4.0, 4.1, 4.2)}
-        with mock.patch("sys.argv", ["x", "--scale", "micro"]), mock.patch("signal.signal"):
+        with mock.patch("sys.argv", ["x", "--scale", "micro", "--out", str(self.folder)]), mock.patch("signal.signal"):
             tried = experiment.Experiment("x")
         trained = mock.Mock(side_effect=lambda wanted: {label: mock.Mock(loss=losses[spec.block][spec.seed])
                                                         for label, spec in wanted.items()})
